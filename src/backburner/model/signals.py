@@ -1,0 +1,75 @@
+"""Signals: what a session is told about a task, once."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from backburner.model.clock import Instant
+from backburner.model.states import State
+
+
+class SignalKind(StrEnum):
+    """What the session is told."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELED = "canceled"
+    INPUT_REQUIRED = "input_required"
+    READY = "ready"
+    MATCH = "match"
+    SILENT = "silent"
+
+
+class SignalState(StrEnum):
+    """How far the telling is."""
+
+    PENDING = "pending"
+    """Waits for a consumer."""
+    CLAIMED = "claimed"
+    """A consumer has it and has not acknowledged it yet."""
+    DELIVERED = "delivered"
+    """Acknowledged. Final."""
+    FAILED = "failed"
+    """A delivery failed; it is tried again later."""
+    DROPPED = "dropped"
+    """It will not be delivered, and the reason says why. Final."""
+
+
+END_SIGNALS: dict[State, SignalKind] = {
+    State.SUCCEEDED: SignalKind.COMPLETED,
+    State.FAILED: SignalKind.FAILED,
+    State.CANCELED: SignalKind.CANCELED,
+}
+
+INBOX = "inbox"
+"""The channel that is always there: consumers pull."""
+
+
+def end_key(task_id: str) -> str:
+    """The idempotency key of the one signal that tells of a task's end."""
+    return f"{task_id}:end"
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One row of what a session was told, or is to be told."""
+
+    seq: int
+    key: str
+    task: str
+    owner: str
+    session: str
+    kind: SignalKind
+    text: str
+    data: dict[str, Any]
+    state: SignalState
+    reason: str | None
+    channel: str
+    tries: int
+    created_at: Instant
+    delivered_at: Instant | None
+
+    @property
+    def id(self) -> str:
+        """The name of the signal for the outside."""
+        return f"sg_{self.seq}"

@@ -1,0 +1,111 @@
+"""The task: one piece of background work, as the store keeps it."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from backburner.model.clock import Instant
+from backburner.model.ending import TaskError
+from backburner.model.limits import PREVIEW_MAX_CHARS
+from backburner.model.signals import SignalState
+from backburner.model.states import Kind, State
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a task says it is."""
+
+    current: float
+    total: float | None = None
+    unit: str | None = None
+    label: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequest:
+    """Someone asked for the end of a task."""
+
+    at: Instant
+    grace_s: float
+    """Between TERM and KILL; 0 is a forced stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an attempt runs: enough to find the process again, and never to mistake it."""
+
+    boot_id: str
+    """A process of an earlier boot cannot be alive, whatever its pid says."""
+    started_boot: int
+    """Boot time of the start: run time is measured with this, because wall time can be set."""
+    pid: int | None = None
+    cgroup: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewTask:
+    """What is written when a task is created."""
+
+    id: str
+    owner: str
+    session: str
+    kind: Kind
+    title: str
+    spec: dict[str, Any]
+    max_runtime_s: float | None = None
+    parent: str | None = None
+    schedule: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One row of the record."""
+
+    seq: int
+    id: str
+    owner: str
+    session: str
+    kind: Kind
+    title: str
+    spec: dict[str, Any]
+    state: State
+    attempt: int
+    created_at: Instant
+    started_at: Instant | None = None
+    finished_at: Instant | None = None
+    max_runtime_s: float | None = None
+    detail: str | None = None
+    progress: Progress | None = None
+    ready_at: Instant | None = None
+    parked_at: Instant | None = None
+    exit_code: int | None = None
+    error: TaskError | None = None
+    summary: str | None = None
+    result: Any = None
+    place: Place | None = None
+    stop: StopRequest | None = None
+    output_bytes: int = 0
+    dropped_bytes: int = 0
+    leftovers: int = 0
+    """Processes that the task left behind when it ended."""
+    parent: str | None = None
+    schedule: str | None = None
+    signal_state: SignalState | None = field(default=None)
+    """What became of the signal that tells of the end."""
+    signal_delivered_at: Instant | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process that carries it out, or did."""
+        return self.place.pid if self.place else None
+
+    def elapsed_us(self, now: Instant) -> int:
+        """Run time so far, or in all; never negative, also when the clock was set back."""
+        if self.started_at is None:
+            return 0
+        return max(0, (self.finished_at or now) - self.started_at)
+
+
+def preview(text: str, limit: int = PREVIEW_MAX_CHARS) -> str:
+    """The first line of ``text`` within ``limit`` characters, an ellipsis where it was cut."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"

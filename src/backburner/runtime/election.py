@@ -1,0 +1,129 @@
+"""Who is the keeper of a home, and how one is called.
+
+A POSIX record lock elects: it ends with its process and is not inherited by children (an flock
+would stay held by a job that was forked while we died). Its one trap is that closing any
+descriptor of the file drops the lock, so this module is the only one that opens it.
+"""
+
+import fcntl
+import os
+import struct
+import subprocess
+import sys
+import time
+
+from backburner.model.errors import KeeperUnreachable
+from backburner.model.home import Home
+
+_FLOCK = "hhqqi4x"  # l_type, l_whence, l_start, l_len, l_pid of struct flock on 64-bit Linux
+
+_held: dict[str, "KeeperLock"] = {}
+"""By home: the locks of this process. Looking at one's own lock would drop it."""
+
+_called: dict[str, float] = {}
+_CALL_AGAIN_S = 3.0
+"""A keeper needs about 0.2 s to start; calling it twice only costs the second one."""
+
+
+class KeeperLock:
+    """The right to act as the keeper of a home, for as long as this object is not released."""
+
+    def __init__(self, home: Home, fd: int) -> None:
+        self._home = home
+        self._fd = fd
+
+    @classmethod
+    def acquire(cls, home: Home) -> "KeeperLock | None":
+        """The lock, or None where another process, or another part of this one, has it."""
+        if home.keeper_lock in _held:
+            return None
+        fd = os.open(home.keeper_lock, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(fd)
+            return None
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+        lock = cls(home, fd)
+        _held[home.keeper_lock] = lock
+        return lock
+
+    def release(self) -> None:
+        """Give it up."""
+        if _held.pop(self._home.keeper_lock, None) is self:
+            os.close(self._fd)
+
+
+def keeper_pid(home: Home) -> int | None:
+    """The process that is the keeper now."""
+    if home.keeper_lock in _held:
+        return os.getpid()
+    try:
+        fd = os.open(home.keeper_lock, os.O_RDWR)
+    except OSError:
+        return None
+    try:
+        if sys.platform == "linux":
+            question = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+            kind, _, _, _, pid = struct.unpack(
+                _FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, question)
+            )
+            return None if kind == fcntl.F_UNLCK else pid
+        try:
+            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return int(os.read(fd, 32) or b"0") or None
+        return None
+    finally:
+        os.close(fd)
+
+
+def call_keeper(home: Home) -> None:
+    """See to it that a keeper is there or on its way. Costs a few microseconds when it is."""
+    if keeper_pid(home) is not None:
+        return
+    now = time.monotonic()
+    if now - _called.get(home.keeper_lock, -_CALL_AGAIN_S) < _CALL_AGAIN_S:
+        return
+    _called[home.keeper_lock] = now
+    start_detached([sys.executable, "-m", "backburner.keeper.guardian", str(home.root)], home)
+
+
+def start_detached(command: list[str], home: Home, pass_fds: tuple[int, ...] = ()) -> None:
+    """Start a process of ours that is nobody's child, with nothing of the caller's but its name."""
+    log = os.open(home.keeper_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        # The shell ends at once, so that the caller never has a child to collect.
+        shell = subprocess.Popen(  # noqa: S603 - our own program
+            ["/bin/sh", "-c", '"$@" &', "sh", *command],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            env=_plain_environment(),
+            start_new_session=True,
+            pass_fds=pass_fds,
+        )
+        if shell.wait() != 0:
+            raise KeeperUnreachable("the keeper could not be started", remedy="see keeper.log")
+    except OSError as error:
+        raise KeeperUnreachable(
+            f"the keeper could not be started: {error.strerror}", remedy="run: backburner doctor"
+        ) from error
+    finally:
+        os.close(log)
+
+
+_KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV")
+
+
+def _plain_environment() -> dict[str, str]:
+    """What a keeper needs. Not the secrets of whoever happened to call it, and not its task."""
+    settings = ("BACKBURNER_", "LC_", "COVERAGE_")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name in _KEPT
+        or (name.startswith(settings) and name not in ("BACKBURNER_TASK_ID", "BACKBURNER_SESSION"))
+    }

@@ -1,0 +1,82 @@
+"""Waiting without polling: one reader of new events for a process, many that wait for them."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+
+from backburner.model.errors import BackburnerError
+from backburner.store.protocol import Store
+
+
+class Feed:
+    """Wakes those that wait for a task, or for anything at all."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._by_task: dict[str, set[asyncio.Event]] = {}
+        self._any: set[asyncio.Event] = set()
+        self._seen = 0
+        self._reading = False
+        self._again = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._unsubscribe = store.on_change(self._changed)
+
+    @contextlib.asynccontextmanager
+    async def of_task(self, task_id: str) -> AsyncIterator[asyncio.Event]:
+        """An event that is set whenever something happens to this task. Clear it, then look."""
+        if not self._by_task:
+            self._seen = await self._store.last_event()
+        bell = asyncio.Event()
+        self._by_task.setdefault(task_id, set()).add(bell)
+        try:
+            yield bell
+        finally:
+            bells = self._by_task[task_id]
+            bells.discard(bell)
+            if not bells:
+                del self._by_task[task_id]
+
+    @contextlib.contextmanager
+    def of_everything(self) -> Iterator[asyncio.Event]:
+        """An event that is set at every change of the record."""
+        bell = asyncio.Event()
+        self._any.add(bell)
+        try:
+            yield bell
+        finally:
+            self._any.discard(bell)
+
+    def close(self) -> None:
+        """Stop listening; those who wait are woken and find the store closed."""
+        self._unsubscribe()
+
+    def _changed(self) -> None:
+        for bell in self._any:
+            bell.set()
+        if not self._by_task:
+            return
+        if self._reading:
+            self._again = True
+            return
+        self._reading = True
+        reading = asyncio.get_running_loop().create_task(self._ring())
+        self._tasks.add(reading)
+        reading.add_done_callback(self._tasks.discard)
+
+    async def _ring(self) -> None:
+        try:
+            while True:
+                self._again = False
+                events = await self._store.events_since(self._seen)
+                for event in events:
+                    self._seen = event.seq
+                    for bell in self._by_task.get(event.task, ()):
+                        bell.set()
+                if not events and not self._again:
+                    return
+        except BackburnerError:
+            for bells in self._by_task.values():  # let them look, and hear the error themselves
+                for bell in bells:
+                    bell.set()
+        finally:
+            self._reading = False

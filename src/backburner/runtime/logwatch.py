@@ -1,0 +1,123 @@
+"""Keeping the logs of running jobs bounded while the jobs write.
+
+The kernel tells when a log grows (inotify); it is looked at most every 10 ms, because a job can
+write a gigabyte in a second and each look costs a system call. Where there is no inotify, every
+log is looked at ten times a second.
+"""
+
+import asyncio
+
+from backburner.model import clock
+from backburner.model.home import AttemptFolder
+from backburner.runtime.output import add_mark, end_cursor
+from backburner.work.linux import Inotify, Watch
+from backburner.work.log.bounder import LogBounder
+from backburner.work.log.bounds import LogBounds
+
+_FLOOR_S = 0.010
+_WITHOUT_INOTIFY_S = 0.100
+_MARK_S = 10.0
+
+
+class WatchedLog:
+    """The logs of one attempt."""
+
+    __slots__ = ("_attempt", "_bounders", "_folder", "_marked", "_since", "paths", "watches")
+
+    def __init__(
+        self, folder: AttemptFolder, attempt: int, bounds: LogBounds, *, separate_stderr: bool
+    ) -> None:
+        self.paths = (folder.log, folder.stderr) if separate_stderr else (folder.log,)
+        self._folder = folder
+        self._attempt = attempt
+        self._bounders = [LogBounder(path, bounds) for path in self.paths]
+        self._since = self._marked = clock.boot_now()
+        self.watches: list[int] = []
+
+    def look(self, *, final: bool = False) -> None:
+        """Free the middle where there is too much, and note how far the output is."""
+        try:
+            for bounder in self._bounders:
+                bounder.bound(final=final)
+            self._mark()
+        except OSError:
+            pass  # a full disk or a vanished folder: the next look tries again
+
+    def _mark(self) -> None:
+        now = clock.boot_now()
+        # Ever more rarely, so that a job of months has a few thousand marks.
+        interval = max(_MARK_S * clock.SECOND, (now - self._since) / 360)
+        if now - self._marked >= interval:
+            self._marked = now
+            add_mark(self._folder, clock.now(), end_cursor(self._folder, self._attempt))
+
+
+class LogWatch:
+    """Looks after the logs of all jobs of a worker."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._logs: set[WatchedLog] = set()
+        self._by_watch: dict[int, WatchedLog] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        try:
+            self._inotify: Inotify | None = Inotify()
+            self._loop.add_reader(self._inotify.fileno(), self._something_grew)
+        except OSError:
+            self._inotify = None
+            self._timer = self._loop.call_later(_WITHOUT_INOTIFY_S, self._look_at_all)
+
+    def add(self, log: WatchedLog) -> None:
+        """Look after this log from now on."""
+        self._logs.add(log)
+        if self._inotify is not None:
+            for path in log.paths:
+                try:
+                    watch = self._inotify.add(path, Watch.MODIFY)
+                except OSError:
+                    continue  # no more watches for this user: bounded at the end only
+                log.watches.append(watch)
+                self._by_watch[watch] = log
+        log.look()  # what it wrote before we came
+
+    def remove(self, log: WatchedLog) -> None:
+        """The job has ended: trim its log to what is kept, and let go."""
+        if log not in self._logs:
+            return
+        self._logs.discard(log)
+        for watch in log.watches:
+            self._by_watch.pop(watch, None)
+            if self._inotify is not None:
+                self._inotify.remove(watch)
+        log.watches.clear()
+        log.look(final=True)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._inotify is not None:
+            self._loop.remove_reader(self._inotify.fileno())
+            self._inotify.close()
+
+    def _something_grew(self) -> None:
+        assert self._inotify is not None
+        self._loop.remove_reader(self._inotify.fileno())  # deaf for a moment: that is the floor
+        self._timer = self._loop.call_later(_FLOOR_S, self._look_at_grown)
+
+    def _look_at_grown(self) -> None:
+        assert self._inotify is not None
+        self._timer = None
+        watches = {watch for watch, _ in self._inotify.drain()}
+        if -1 in watches:  # the queue overflowed: any of them may have grown
+            grown = self._logs
+        else:
+            grown = {self._by_watch[watch] for watch in watches if watch in self._by_watch}
+        for log in grown:
+            log.look()
+        self._loop.add_reader(self._inotify.fileno(), self._something_grew)
+
+    def _look_at_all(self) -> None:
+        for log in self._logs:
+            log.look()
+        self._timer = self._loop.call_later(_WITHOUT_INOTIFY_S, self._look_at_all)

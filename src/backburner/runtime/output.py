@@ -1,0 +1,83 @@
+"""The output of a task: where it lies, how much there is, reading it by cursor or by time."""
+
+import os
+
+from backburner.model.clock import Instant
+from backburner.model.errors import UsageError
+from backburner.model.home import AttemptFolder, Home
+from backburner.model.task import Task
+from backburner.store.protocol import Output
+from backburner.work.log.cursor import Cursor
+from backburner.work.log.read import Chunk, Streams, read_output
+from backburner.work.log.measure import measure
+from backburner.work.shell import log_bounds
+
+
+def measure_output(folder: AttemptFolder) -> Output:
+    """How much was written and dropped so far, over both streams."""
+    total = dropped = 0
+    for path in (folder.log, folder.stderr):
+        written, lost = measure(path)
+        total += written
+        dropped += lost
+    return Output(total, dropped)
+
+
+def end_cursor(folder: AttemptFolder, attempt: int) -> str:
+    """The cursor after everything that is there."""
+    apart = os.path.exists(folder.stderr)
+    stderr = measure(folder.stderr)[0] if apart else None
+    return str(Cursor(attempt, measure(folder.log)[0], stderr))
+
+
+def read_task_output(
+    home: Home,
+    task: Task,
+    *,
+    since: str | None,
+    max_chars: int | None,
+    grep: str | None = None,
+    last_lines: int | None = None,
+    raw: bool = False,
+    streams: Streams = "both",
+) -> Chunk:
+    """One read. A cursor of an earlier attempt starts the newest one from its beginning."""
+    folder = home.attempt(task.id, task.attempt)
+    apart = bool(task.spec.get("separate_stderr"))
+    try:
+        return read_output(
+            folder.log,
+            folder.stderr if apart else None,
+            attempt=task.attempt,
+            since=since,
+            max_chars=max_chars,
+            grep=grep,
+            last_lines=last_lines,
+            raw=raw,
+            finished=task.state.terminal and task.leftovers == 0,
+            streams=streams,
+            bounds=log_bounds(task.spec),
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def add_mark(folder: AttemptFolder, at: Instant, cursor: str) -> None:
+    """Note how far the output was at this time."""
+    with open(folder.marks, "a", encoding="ascii") as file:
+        file.write(f"{at} {cursor}\n")
+
+
+def cursor_at(home: Home, task: Task, at: Instant) -> str | None:
+    """The latest noted cursor that is not after this time; None is the beginning."""
+    found: str | None = None
+    try:
+        with open(home.attempt(task.id, task.attempt).marks, encoding="ascii") as file:
+            for line in file:
+                noted, _, cursor = line.strip().partition(" ")
+                if int(noted) > at:
+                    break
+                found = cursor
+    except (OSError, ValueError):
+        pass
+    return found

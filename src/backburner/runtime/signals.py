@@ -1,0 +1,59 @@
+"""Telling a session: signals are claimed, handed to a consumer, and acknowledged by it."""
+
+import asyncio
+import itertools
+import os
+from collections.abc import AsyncIterator, Sequence
+
+from backburner.model.limits import SIGNAL_LEASE_S
+from backburner.model.signals import Signal
+from backburner.runtime.feed import Feed
+from backburner.store.protocol import Scope, Store
+
+_consumers = itertools.count(1)
+
+_LOOK_EVERY_S = 5.0
+"""A lease that ran out, or a retry that is due, makes no change that would wake anyone."""
+
+_AT_ONCE = 50
+
+
+class SignalService:
+    """Delivery to consumers in this process."""
+
+    def __init__(self, store: Store, feed: Feed, *, lease_s: float = SIGNAL_LEASE_S) -> None:
+        self._store = store
+        self._feed = feed
+        self._lease_s = lease_s
+
+    async def consume(self, scope: Scope, *, follow: bool = True) -> AsyncIterator[Signal]:
+        """Signals for this consumer alone, oldest first; acknowledge each when it was dealt with.
+
+        What was not acknowledged when the iteration ends goes back at once, and what a consumer
+        that died had goes back after a lease.
+        """
+        consumer = f"{os.getpid()}.{next(_consumers)}"
+        try:
+            with self._feed.of_everything() as bell:
+                while True:
+                    bell.clear()
+                    claimed = await self._store.claim_signals(
+                        scope, consumer=consumer, limit=_AT_ONCE, lease_s=self._lease_s
+                    )
+                    for signal in claimed:
+                        yield signal
+                    if claimed:
+                        continue
+                    if not follow:
+                        return
+                    try:
+                        async with asyncio.timeout(_LOOK_EVERY_S):
+                            await bell.wait()
+                    except TimeoutError:
+                        pass
+        finally:
+            await self._store.release_signals(consumer)
+
+    async def acknowledge(self, keys: Sequence[str], scope: Scope) -> int:
+        """These were dealt with. Answers how many were not known to be."""
+        return await self._store.acknowledge(keys, scope)

@@ -1,0 +1,217 @@
+"""The life of tasks as callers see it: start, find, wait, stop, read."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from backburner.model import ids
+from backburner.model.document import task_document
+from backburner.model.ending import Ending
+from backburner.model.errors import Ambiguous, NotFound, StoreFull, StoreUnusable, TimeIsUp, UsageError
+from backburner.model.events import Event, EventKind
+from backburner.model.home import Home
+from backburner.model.limits import DEFAULT_GRACE_S, TITLE_MAX_CHARS, Settings
+from backburner.model.states import ErrorKind, Kind
+from backburner.model.task import NewTask, Task, preview
+from backburner.runtime.election import call_keeper
+from backburner.runtime.feed import Feed
+from backburner.runtime.output import end_cursor, measure_output
+from backburner.store.protocol import Scope, Store
+from backburner.work import shell
+from backburner.work.process.wrapper import problem
+
+_CANDIDATES = 10
+"""How many tasks an ambiguous prefix lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartOptions:
+    """What a caller may say about a task beside the work itself."""
+
+    title: str | None = None
+    max_runtime_s: float | None = None
+    id: str | None = None
+    parent: str | None = None
+
+
+class TaskService:
+    """Everything that can be done with tasks, within the scope of a caller."""
+
+    def __init__(self, store: Store, home: Home, settings: Settings, feed: Feed) -> None:
+        self._store = store
+        self._home = home
+        self._settings = settings
+        self._feed = feed
+
+    # Starting
+
+    async def start_shell(
+        self, scope: Scope, command: shell.ShellCommand, options: StartOptions
+    ) -> Task:
+        """Write the task, and see to it that a keeper carries it out.
+
+        What cannot start is recorded as such and comes back failed; the same id comes back as the
+        task that is there.
+        """
+        new = self._new_task(scope, command, options)
+        if options.id is not None and (there := await self._store.get(new.id, scope)) is not None:
+            # Compared by the store once more; this look spares the hand-over.
+            return await self._store.create(new, limit=0, ending=None) if there else there
+        launch = shell.launch_from_here(command)
+        reason = problem(launch)
+        ending = None if reason is None else Ending.failed(ErrorKind.SPAWN, reason)
+        if ending is None:
+            call_keeper(self._home)  # before the commit, so that the two overlap
+            self._hand_over(new.id, launch)
+        try:
+            limit = self._settings.shell_per_session
+            task = await self._store.create(new, limit=limit, ending=ending)
+        except BaseException:
+            # Written or not, we do not know when we are cancelled; a task without its hand-over
+            # fails as one that could not start, and a hand-over without its task is swept.
+            if await self._store.get(new.id) is None:
+                shutil.rmtree(self._home.task(new.id), ignore_errors=True)
+            raise
+        if ending is None:
+            call_keeper(self._home)  # after it, in case the keeper was about to leave
+        return task
+
+    def _new_task(
+        self, scope: Scope, command: shell.ShellCommand, options: StartOptions
+    ) -> NewTask:
+        if scope.session is None:
+            raise UsageError("a task needs a session")
+        if options.id is not None and not ids.is_valid(options.id):
+            raise UsageError(
+                f"{options.id!r} cannot be an id",
+                remedy="use letters, digits, - and _, at most 64, a letter or digit first",
+            )
+        if options.max_runtime_s is not None and not options.max_runtime_s > 0:
+            raise UsageError("the maximum run time must be more than 0")
+        return NewTask(
+            id=options.id or ids.new_id(),
+            owner=scope.owner,
+            session=scope.session,
+            kind=Kind.SHELL,
+            title=preview(options.title or command.shown, TITLE_MAX_CHARS if options.title else 60),
+            spec=command.to_spec(self._settings),
+            max_runtime_s=options.max_runtime_s,
+            parent=options.parent,
+        )
+
+    def _hand_over(self, task_id: str, launch: shell.Launch) -> None:
+        try:
+            shell.hand_over(self._home, task_id, launch)
+        except OSError as error:
+            shutil.rmtree(self._home.task(task_id), ignore_errors=True)
+            kind = StoreFull if error.errno in (28, 122) else StoreUnusable  # ENOSPC, EDQUOT
+            raise kind(
+                f"{self._home.root} cannot be written to: {os.strerror(error.errno or 0)}",
+                remedy="free some space, or choose another home",
+            ) from error
+
+    # Finding
+
+    async def find(self, reference: str, scope: Scope) -> Task:
+        """A task by its id, or by enough of it."""
+        task = await self._store.get(reference, scope)
+        if task is not None:
+            return task
+        found: list[Task] = []
+        if ids.is_valid(reference):
+            found = await self._store.find(reference, scope, _CANDIDATES)
+        if not found:
+            raise NotFound(
+                f"no task {reference!r} in session {scope.session!r}",
+                remedy="backburner ls --all-sessions lists every task with its session",
+            )
+        if len(found) > 1:
+            raise Ambiguous(reference, [task.id for task in found])
+        return found[0]
+
+    async def get(self, task_id: str, scope: Scope) -> Task:
+        """A task by its whole id."""
+        task = await self._store.get(task_id, scope)
+        if task is None:
+            raise NotFound(f"no task {task_id!r} in session {scope.session!r}")
+        return task
+
+    # Waiting
+
+    async def wait(self, task_id: str, scope: Scope, timeout_s: float | None) -> Task:
+        """Wait for the end. TimeIsUp when it takes longer; the task goes on."""
+        async with self._feed.of_task(task_id) as bell:
+            try:
+                async with asyncio.timeout(timeout_s):
+                    while True:
+                        bell.clear()
+                        task = await self.get(task_id, scope)
+                        if task.state.terminal:
+                            return task
+                        await bell.wait()
+            except TimeoutError:
+                raise TimeIsUp(
+                    f"{task_id} is not done after {timeout_s:g} s", remedy="it goes on; wait again"
+                ) from None
+
+    async def events(
+        self, task_id: str, scope: Scope, *, after: int = 0, follow: bool = True
+    ) -> AsyncIterator[Event]:
+        """The events of a task, up to its end where ``follow``, else those that are there."""
+        async with self._feed.of_task(task_id) as bell:
+            ended = False
+            while True:
+                bell.clear()
+                events = await self._store.events(task_id, after=after)
+                for event in events:
+                    after = event.number
+                    ended = ended or event.kind is EventKind.FINISHED
+                    yield event
+                if events:
+                    continue
+                if ended or not follow or (await self.get(task_id, scope)).state.terminal:
+                    return
+                await bell.wait()
+
+    # Stopping
+
+    async def stop(
+        self, task_id: str, scope: Scope, *, grace_s: float = DEFAULT_GRACE_S
+    ) -> Task:
+        """End the task and everything it started; returns when nothing of it is left.
+
+        One that has ended comes back as it is; what it left behind is ended too.
+        """
+        if grace_s < 0:
+            raise UsageError("the grace must be 0 or more")
+        task = await self._store.request_stop(task_id, scope, grace_s)
+        if task is None:
+            raise NotFound(f"no task {task_id!r} in session {scope.session!r}")
+        if task.state.terminal and not task.leftovers:
+            return task
+        call_keeper(self._home)
+        async with self._feed.of_task(task_id) as bell:
+            while not task.state.terminal or task.leftovers:
+                bell.clear()
+                task = await self.get(task_id, scope)
+                if not task.state.terminal or task.leftovers:
+                    await bell.wait()
+        return task
+
+    # Describing
+
+    def describe(self, task: Task) -> dict[str, Any]:
+        """The task as JSON, with how much output there is now."""
+        folder = self._home.attempt(task.id, task.attempt)
+        running = not task.state.terminal or bool(task.leftovers)
+        output = measure_output(folder) if running else None
+        return task_document(
+            task,
+            self._home,
+            output_bytes=output.total if output else task.output_bytes,
+            dropped_bytes=output.dropped if output else task.dropped_bytes,
+            cursor=end_cursor(folder, task.attempt),
+        )

@@ -1,0 +1,320 @@
+"""The worker of shell tasks: claims them, starts them, adopts what it finds, sees all to the end.
+
+Never runs a task twice: it is claimed on disk before the start, and whether a claimed start was
+ever made is read from the wrapper's files, not guessed. Everything it learns reaches the record,
+also when the disk is full for a while.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import os
+import resource
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TypeVar
+
+from backburner.model import clock
+from backburner.model.ending import Ending
+from backburner.model.errors import StoreError
+from backburner.model.events import EventKind
+from backburner.model.home import Home
+from backburner.model.limits import Settings
+from backburner.model.states import ErrorKind, Kind, State
+from backburner.model.task import Place, Task
+from backburner.runtime.job import Job, ending_of
+from backburner.runtime.logwatch import LogWatch, WatchedLog
+from backburner.runtime.output import measure_output
+from backburner.store.protocol import Store
+from backburner.work import shell
+from backburner.work.process import cgroup, wrapper
+from backburner.work.process.identity import boot_id
+from backburner.work.process.mark import mark_for
+from backburner.work.process.tree import Tree
+
+Result = TypeVar("Result")
+
+_RETRY_FIRST_S = 0.05
+_RETRY_LONGEST_S = 5.0
+_LOOK_EVERY_S = 1.0
+
+
+class ShellWorker:
+    """Carries out the shell tasks of one home. Only the holder of the keeper lock may have one."""
+
+    def __init__(
+        self, store: Store, home: Home, settings: Settings, report: Callable[[str], None]
+    ) -> None:
+        self._store = store
+        self._home = home
+        self._report = report
+        self._logs = LogWatch()
+        self._jobs: dict[str, Job] = {}
+        self._busy: dict[str, asyncio.Task[None]] = {}
+        self._forsaken: set[str] = set()
+        self._said: set[asyncio.Task[bool]] = set()
+        self._bell = asyncio.Event()
+        self._unsubscribe = store.on_change(self._bell.set)
+        key = hashlib.blake2b(os.fsencode(home.root), digest_size=6).hexdigest()
+        self._cgroups = cgroup.family_folder(key) if settings.cgroups else None
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing to look after."""
+        return not self._busy
+
+    async def adopt(self) -> None:
+        """Take charge of everything that an earlier keeper has left. Before anything else."""
+        for task in await self._store.active(Kind.SHELL):
+            if task.state is not State.QUEUED:
+                self._take_on(task.id, self._adopt(task))
+
+    async def work(self) -> None:
+        """One look for tasks to start and to stop, then wait for the next reason to look."""
+        self._bell.clear()
+        while self._forsaken:
+            task = await self._store.get(self._forsaken.pop())
+            if task is not None and task.place is not None:
+                self._take_on(task.id, self._adopt(task))
+        for task in await self._store.waiting_for_worker(Kind.SHELL):
+            if task.id not in self._busy:
+                if task.state is State.QUEUED:
+                    self._take_on(task.id, self._start(task))
+            elif task.stop is not None and task.id in self._jobs:
+                self._jobs[task.id].ask_to_stop(task.stop)
+        try:
+            async with asyncio.timeout(_LOOK_EVERY_S):
+                await self._bell.wait()
+        except TimeoutError:
+            pass
+
+    async def end_everything(self) -> None:
+        """The home is gone: a job that nobody can watch or stop any more must not go on."""
+        for job in list(self._jobs.values()):
+            await job.end_tree(0, self._report)
+
+    async def close(self) -> None:
+        """Let go. The jobs go on."""
+        self._unsubscribe()
+        for busy in self._busy.values():
+            busy.cancel()
+        await asyncio.gather(*self._busy.values(), return_exceptions=True)
+        self._logs.close()
+        if self._cgroups is not None:
+            cgroup.remove(self._cgroups)
+
+    def _take_on(self, task_id: str, work: Awaitable[None]) -> None:
+        async def guarded() -> None:
+            try:
+                await work
+            except Exception as error:  # noqa: BLE001 - one job's fault must not end the others
+                self._report(f"{task_id}: will be adopted anew: {type(error).__name__}: {error}")
+                await asyncio.sleep(_LOOK_EVERY_S)
+                self._forsaken.add(task_id)
+            finally:
+                del self._busy[task_id]
+                self._jobs.pop(task_id, None)
+                self._bell.set()
+
+        self._busy[task_id] = asyncio.create_task(guarded())
+
+    # Starting
+
+    async def _start(self, task: Task) -> None:
+        group = f"{self._cgroups}/{task.id}.{task.attempt}" if self._cgroups else None
+        if group is not None and not cgroup.make(group):
+            group = None
+        place = Place(boot_id(), clock.boot_now(), None, group)
+        try:
+            claimed = await self._store.claim(task.id, task.attempt, place)
+        except StoreError as error:
+            self._report(f"{task.id}: cannot be started yet: {error}")
+            await asyncio.sleep(_RETRY_LONGEST_S)  # it stays queued, and is looked at again
+            claimed = None
+        if claimed is None:
+            if group is not None:
+                cgroup.remove(group)
+            return
+        pid = await self._spawn(claimed)
+        if pid is None:
+            return
+        job = self._job(claimed, pid=pid, ours=True)
+        located = Place(place.boot_id, place.started_boot, pid, group)
+        await asyncio.gather(
+            self._insist(lambda: self._store.located(task.id, task.attempt, located)),
+            self._see_to_end(job),
+        )
+
+    async def _spawn(self, task: Task) -> int | None:
+        """Start the job's process, or end the task with the reason why that cannot be."""
+        folder = self._home.attempt(task.id, task.attempt)
+        assert task.place is not None
+        try:
+            launch = shell.take_over(self._home, task.id)
+        except (OSError, ValueError, TypeError):
+            reason: str | None = "what it was to be started with is gone: start it again"
+        else:
+            reason = wrapper.problem(launch)
+            if reason is None:
+                environment = shell.job_environment(launch, self._home, task.session, task.id)
+                ready = wrapper.Launch(
+                    launch.argv,
+                    launch.cwd,
+                    environment,
+                    launch.umask,
+                    min(launch.open_files, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
+                    launch.separate_stderr,
+                )
+                mark = mark_for(str(self._home.root), task.id, task.attempt)
+                try:
+                    pid = wrapper.start(folder, ready, mark=mark, cgroup=task.place.cgroup)
+                except (OSError, ValueError) as error:
+                    reason = f"it could not be started: {error}"
+                else:
+                    shell.discard_hand_over(self._home, task.id)
+                    return pid
+        if task.place.cgroup is not None:
+            cgroup.remove(task.place.cgroup)
+        await self._finish(task, Ending.failed(ErrorKind.SPAWN, reason), leftovers=0)
+        return None
+
+    # Adopting
+
+    async def _adopt(self, task: Task) -> None:
+        assert task.place is not None
+        if task.place.boot_id != boot_id():
+            await self._adopt_after_reboot(task)
+            return
+        if task.state.terminal:
+            await self._linger(self._job(task, pid=None, ours=False))
+            return
+        folder = self._home.attempt(task.id, task.attempt)
+        condition = wrapper.inspect(folder)
+        while isinstance(condition, wrapper.Alive) and condition.pid is None:
+            await asyncio.sleep(_RETRY_FIRST_S)  # started a moment before the last keeper died
+            condition = wrapper.inspect(folder)
+        if isinstance(condition, wrapper.NotBegun):
+            await self._insist(
+                lambda: self._store.requeue(
+                    task.id, task.attempt, "the keeper died before it could start it"
+                )
+            )
+            return
+        pid = condition.pid if isinstance(condition, wrapper.Alive) else None
+        job = self._job(task, pid=pid, ours=False)
+        await self._insist(
+            lambda: self._store.note(task.id, task.attempt, EventKind.ADOPTED)
+        )
+        if pid is not None and task.place.pid is None:
+            place = Place(task.place.boot_id, task.place.started_boot, pid, task.place.cgroup)
+            await self._insist(lambda: self._store.located(task.id, task.attempt, place))
+        await self._see_to_end(job)
+
+    async def _adopt_after_reboot(self, task: Task) -> None:
+        if task.state.terminal:
+            await self._insist(
+                lambda: self._store.note(task.id, task.attempt, EventKind.LEFTOVERS, leftovers=0)
+            )
+            return
+        condition = wrapper.inspect(self._home.attempt(task.id, task.attempt))
+        ending = (
+            ending_of(condition)
+            if isinstance(condition, wrapper.Ended)
+            else Ending.failed(ErrorKind.ORPHANED, "the machine was restarted while it ran")
+        )
+        await self._finish(task, ending, leftovers=0)
+
+    def _job(self, task: Task, *, pid: int | None, ours: bool) -> Job:
+        assert task.place is not None
+        root = str(self._home.root)
+        tree = Tree(root, task.id, mark_for(root, task.id, task.attempt), task.place.cgroup)
+        folder = self._home.attempt(task.id, task.attempt)
+        job = Job(task, folder, tree, pid=pid, ours=ours)
+        self._jobs[task.id] = job
+        return job
+
+    # To the end
+
+    async def _see_to_end(self, job: Job) -> None:
+        task = job.task
+        with self._watching_log(job) as log:
+            ending = await job.until_over(lambda text: self._say(task, text))
+            leftovers = await job.leftovers()
+            if not leftovers:
+                job.tree.dissolve()
+                self._logs.remove(log)  # trims it, before the record says how much there is
+            await self._finish(task, ending, leftovers=leftovers)
+        if leftovers:
+            await self._linger(job)
+
+    async def _linger(self, job: Job) -> None:
+        """The task has ended, and processes of it have not: watch those, and their output."""
+        task = job.task
+        with self._watching_log(job):
+            await job.until_gone(lambda text: self._say(task, text))
+        job.tree.dissolve()
+        output = measure_output(job.folder)
+        await self._insist(
+            lambda: self._store.note(
+                task.id, task.attempt, EventKind.LEFTOVERS, leftovers=0, output=output
+            )
+        )
+
+    @contextlib.contextmanager
+    def _watching_log(self, job: Job) -> Iterator[WatchedLog]:
+        spec = job.task.spec
+        apart = bool(spec.get("separate_stderr"))
+        bounds = shell.log_bounds(spec)
+        log = WatchedLog(job.folder, job.task.attempt, bounds, separate_stderr=apart)
+        self._logs.add(log)
+        try:
+            yield log
+        finally:
+            self._logs.remove(log)
+            job.let_go()
+
+    async def _finish(self, task: Task, ending: Ending, *, leftovers: int) -> None:
+        folder = self._home.attempt(task.id, task.attempt)
+        output = measure_output(folder)
+        await self._insist(
+            lambda: self._store.finish(
+                task.id, task.attempt, ending, output=output, leftovers=leftovers
+            )
+        )
+        shell.discard_hand_over(self._home, task.id)
+        try:
+            _write_result(folder.path, folder.result, ending)
+        except OSError as error:
+            self._report(f"{task.id}: result.json was not written: {error}")
+
+    def _say(self, task: Task, text: str) -> None:
+        self._report(f"{task.id}: {text}")
+        noted = asyncio.create_task(
+            self._insist(
+                lambda: self._store.note(task.id, task.attempt, EventKind.DETAIL, detail=text)
+            )
+        )
+        self._said.add(noted)
+        noted.add_done_callback(self._said.discard)
+
+    async def _insist(self, change: Callable[[], Awaitable[Result]]) -> Result:
+        """Write to the record, again and again while the disk is full or the record is locked."""
+        delay = _RETRY_FIRST_S
+        while True:
+            try:
+                return await change()
+            except StoreError as error:
+                self._report(f"will try again in {delay:.2f} s: {error}")
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, _RETRY_LONGEST_S)
+
+
+def _write_result(folder: str, path: str, ending: Ending) -> None:
+    """Put result.json in place, whole or not at all."""
+    document = {"status": ending.state.value, "exit_code": ending.exit_code}
+    if ending.error is not None:
+        document["error"] = {"kind": ending.error.kind.value, "message": ending.error.message}
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    with open(f"{path}.new", "w", encoding="utf-8") as file:
+        json.dump(document, file)
+    os.rename(f"{path}.new", path)

@@ -1,0 +1,196 @@
+"""What every store promises.
+
+Each method is one transaction. A change of state is guarded by the states it may leave and by the
+attempt, and writes its event and, where due, its signal in that same transaction; a guard that
+does not hold changes nothing and answers None. When a method returns, the change is on disk.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from backburner.model.clock import Instant
+from backburner.model.ending import Ending
+from backburner.model.events import Event, EventKind
+from backburner.model.signals import Signal, SignalState
+from backburner.model.states import Kind, State
+from backburner.model.task import NewTask, Place, Progress, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose tasks: what lies outside does not exist for the caller."""
+
+    owner: str
+    session: str | None = None
+    """None means every session of the owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """How much a task has written, and how much of that was dropped."""
+
+    total: int = 0
+    dropped: int = 0
+
+
+class Store(Protocol):
+    """The durable record of tasks, events and signals."""
+
+    # Tasks
+
+    async def create(self, task: NewTask, *, limit: int, ending: Ending | None = None) -> Task:
+        """Write a new task.
+
+        The same id with the same specification in the same session gives the task that is there;
+        anything else under that id is a Conflict. More than ``limit`` active tasks of its kind in
+        its session: LimitReached. With ``ending``, the task is created and ended at once.
+        """
+        ...
+
+    async def get(self, task_id: str, scope: Scope | None = None) -> Task | None:
+        """One task by its whole id."""
+        ...
+
+    async def find(self, prefix: str, scope: Scope, limit: int) -> list[Task]:
+        """Tasks whose id starts with ``prefix``."""
+        ...
+
+    async def newest(
+        self,
+        scope: Scope,
+        *,
+        limit: int,
+        states: Sequence[State] = (),
+        before: int | None = None,
+    ) -> list[Task]:
+        """Tasks, newest first; ``before`` is the `seq` to go on from."""
+        ...
+
+    async def active(self, kind: Kind | None = None) -> list[Task]:
+        """Every task that has not ended or has left processes behind, oldest first."""
+        ...
+
+    async def waiting_for_worker(self, kind: Kind) -> list[Task]:
+        """Tasks that a worker must act on: to be started, or asked to stop."""
+        ...
+
+    # Changes of state
+
+    async def claim(self, task_id: str, attempt: int, place: Place) -> Task | None:
+        """queued → running: from now on this attempt is the caller's to carry out."""
+        ...
+
+    async def requeue(self, task_id: str, attempt: int, reason: str) -> Task | None:
+        """running → queued with the next attempt; the old attempt is fenced off."""
+        ...
+
+    async def finish(
+        self,
+        task_id: str,
+        attempt: int,
+        ending: Ending,
+        *,
+        output: Output | None = None,
+        leftovers: int = 0,
+    ) -> Task | None:
+        """Any active state → the ending; tells the session."""
+        ...
+
+    async def request_stop(self, task_id: str, scope: Scope, grace_s: float) -> Task | None:
+        """Ask for the end. A queued task is canceled at once; one that has ended is unchanged,
+
+        unless it left processes behind: then those are asked to end. None: there is no such task.
+        """
+        ...
+
+    # Facts beside the state, guarded by the attempt
+
+    async def located(self, task_id: str, attempt: int, place: Place) -> bool:
+        """Where the attempt runs is known now."""
+        ...
+
+    async def note(
+        self,
+        task_id: str,
+        attempt: int,
+        kind: EventKind,
+        *,
+        detail: str | None = None,
+        progress: Progress | None = None,
+        leftovers: int | None = None,
+        output: Output | None = None,
+    ) -> bool:
+        """Record what was noticed; what is None stays as it is."""
+        ...
+
+    # Events
+
+    async def events(self, task_id: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
+        """The events of one task with a number above ``after``."""
+        ...
+
+    async def events_since(self, seq: int, *, limit: int = 1000) -> list[Event]:
+        """The events of all tasks with a `seq` above this one."""
+        ...
+
+    async def last_event(self) -> int:
+        """The highest `seq` of an event; 0 where there is none."""
+        ...
+
+    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call ``listener`` in this event loop after changes, by any process; may be spurious.
+
+        Answers a function that ends it.
+        """
+        ...
+
+    # Signals
+
+    async def signals(
+        self,
+        scope: Scope,
+        *,
+        states: Sequence[SignalState] = (),
+        task: str | None = None,
+        after: int = 0,
+        limit: int = 100,
+    ) -> list[Signal]:
+        """Signals with a `seq` above ``after``, oldest first."""
+        ...
+
+    async def claim_signals(
+        self, scope: Scope, *, consumer: str, limit: int, lease_s: float
+    ) -> list[Signal]:
+        """Take undelivered signals that nobody else holds; they are the consumer's for the lease."""
+        ...
+
+    async def acknowledge(self, keys: Sequence[str], scope: Scope) -> int:
+        """Delivered. Answers how many were not so before."""
+        ...
+
+    async def release_signals(self, consumer: str) -> int:
+        """Give back what the consumer claimed and did not acknowledge."""
+        ...
+
+    async def delivery_failed(self, key: str, reason: str, retry_at: Instant) -> bool:
+        """This delivery did not work; the signal is tried again at the given time."""
+        ...
+
+    async def drop_signal(self, key: str, reason: str) -> bool:
+        """It will not be delivered, for this reason."""
+        ...
+
+    # Housekeeping
+
+    async def prunable(self, before: Instant, scope: Scope | None, limit: int) -> list[Task]:
+        """Tasks that ended before this time and left nothing running, oldest first."""
+        ...
+
+    async def forget(self, task_ids: Sequence[str]) -> int:
+        """Remove ended tasks with their events and signals. Answers how many."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of everything; waiting changes are written first."""
+        ...

@@ -1,0 +1,97 @@
+"""Opening the database file safely.
+
+Promises: never an SQLite with the WAL race, never the standard library's driver, every failure
+to open said in words a person can act on.
+"""
+
+import os
+
+import apsw
+
+from backburner.model.errors import StoreBusy, StoreError, StoreFull, StoreUnusable
+
+_RACE_FIRST = (3, 7, 0)
+_RACE_LAST = (3, 51, 2)
+"""Versions in between can corrupt a WAL database when a writer and a checkpoint in different
+connections meet at the wrong moment."""
+
+BUSY_MS = 10_000
+"""Our own writers queue at a lock file, so only a foreign program can make SQLite busy."""
+
+_APPLICATION_ID = 0x42424E52  # "BBNR"
+
+
+def refuse_unsafe_sqlite(version: str) -> None:
+    """Raise StoreUnusable where this SQLite could corrupt the record."""
+    number = tuple(int(part) for part in version.split("."))
+    if _RACE_FIRST <= number <= _RACE_LAST:
+        raise StoreUnusable(
+            f"SQLite {version} can corrupt a database that several processes write to",
+            remedy="install a newer apsw: pip install --upgrade 'apsw>=3.51.3'",
+        )
+
+
+def connect(path: str, *, readonly: bool = False, create: bool = True) -> apsw.Connection:
+    """A connection with the settings that the promise needs."""
+    refuse_unsafe_sqlite(apsw.sqlite_lib_version())
+    flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
+    try:
+        connection = apsw.Connection(path, flags=flags)
+        connection.set_busy_timeout(BUSY_MS)
+        cursor = connection.cursor()
+        if readonly:
+            # Not opened read-only: a reader must be able to recover the WAL after a crash.
+            cursor.execute("PRAGMA query_only = ON")
+        else:
+            cursor.execute("PRAGMA journal_mode = WAL")
+        # FULL: a commit that returned is on disk, also after a power cut.
+        cursor.execute("PRAGMA synchronous = FULL")
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.execute("PRAGMA cache_size = -4096")
+    except apsw.Error as error:
+        raise explain(error, path) from error
+    return connection
+
+
+def is_ours(connection: apsw.Connection) -> bool:
+    """Whether the file is empty or was made by Backburner."""
+    application = connection.pragma("application_id")
+    if application == _APPLICATION_ID:
+        return True
+    return application == 0 and connection.pragma("user_version") == 0
+
+
+def mark_as_ours(connection: apsw.Connection) -> None:
+    """Write our name into the header of the file."""
+    connection.pragma("application_id", _APPLICATION_ID)
+
+
+def explain(error: apsw.Error, path: str) -> StoreError:
+    """The same failure in our words, with a remedy."""
+    folder = os.path.dirname(path)
+    if isinstance(error, apsw.FullError):
+        return StoreFull(
+            f"no room on the disk for the record in {folder}", remedy="free some space"
+        )
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        return StoreBusy(
+            f"another program has locked {path} for more than {BUSY_MS // 1000} s",
+            remedy="close the program that has the database open",
+        )
+    if isinstance(error, apsw.ReadOnlyError):
+        return StoreUnusable(
+            f"the record in {folder} cannot be written to",
+            remedy="check permissions, and whether the file system is mounted read-only",
+        )
+    if isinstance(error, apsw.CantOpenError):
+        return StoreUnusable(
+            f"the record {path} cannot be opened", remedy="check that the folder is writable"
+        )
+    if isinstance(error, apsw.CorruptError | apsw.NotADBError):
+        return StoreUnusable(
+            f"the record {path} is damaged or is no database of ours",
+            remedy="restore it from a back-up, or choose another home with --home",
+        )
+    if isinstance(error, apsw.IOError):
+        return StoreError(f"reading or writing {path} failed: {error}", remedy="check the disk")
+    return StoreError(f"the record {path} could not be used: {error}")

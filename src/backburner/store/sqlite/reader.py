@@ -1,0 +1,158 @@
+"""Reading the record: a connection of its own, no event loop needed.
+
+Every read is one indexed statement with a bounded answer out of the page cache, quicker than a
+hand-over to a thread, so callers run it where they are. It is also all that `backburner ls` loads.
+"""
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+
+from backburner.model.events import Event
+from backburner.model.signals import Signal, SignalState
+from backburner.model.states import Kind, State
+from backburner.model.task import Task
+from backburner.store.protocol import Scope
+from backburner.store.sqlite.connection import connect, explain
+from backburner.store.sqlite.migrations import is_current
+from backburner.store.sqlite.queries import query
+from backburner.store.sqlite.rows import to_event, to_json, to_signal, to_task
+
+_NEWEST = 2**62
+
+
+class Reader:
+    """The read half of the embedded store."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._connection = connect(path, readonly=True, create=False)
+
+    @classmethod
+    def if_current(cls, path: str) -> "Reader | None":
+        """A reader where the record is there and needs no migration."""
+        if not os.path.exists(path):
+            return None
+        reader = cls(path)
+        if is_current(reader._connection):
+            return reader
+        reader.close()
+        return None
+
+    def _rows(self, name: str, **values: Any) -> list[tuple[Any, ...]]:
+        try:
+            return list(self._connection.execute(query(name), values))
+        except apsw.Error as error:
+            raise explain(error, self._path) from error
+
+    def get(self, task_id: str, scope: Scope | None = None) -> Task | None:
+        """See Store.get."""
+        for row in self._rows("task_get", id=task_id):
+            task = to_task(row)
+            if scope is None or within(task, scope):
+                return task
+        return None
+
+    def find(self, prefix: str, scope: Scope, limit: int) -> list[Task]:
+        """See Store.find."""
+        rows = self._rows(
+            "task_find", prefix=prefix, owner=scope.owner, session=scope.session, limit=limit
+        )
+        return [to_task(row) for row in rows]
+
+    def newest(
+        self,
+        scope: Scope,
+        *,
+        limit: int,
+        states: Sequence[State] = (),
+        before: int | None = None,
+    ) -> list[Task]:
+        """See Store.newest."""
+        values: dict[str, Any] = {
+            "owner": scope.owner,
+            "states": to_json(states),
+            "before": _NEWEST if before is None else before,
+            "limit": limit,
+        }
+        if scope.session is None:
+            rows = self._rows("task_newest_of_owner", **values)
+        else:
+            rows = self._rows("task_newest_of_session", session=scope.session, **values)
+        return [to_task(row) for row in rows]
+
+    def active(self, kind: Kind | None = None) -> list[Task]:
+        """See Store.active."""
+        return [to_task(row) for row in self._rows("task_active", kind=kind)]
+
+    def any_active(self) -> bool:
+        """Whether a keeper is needed."""
+        return bool(self._rows("task_any_active")[0][0])
+
+    def waiting_for_worker(self, kind: Kind, limit: int = 1000) -> list[Task]:
+        """See Store.waiting_for_worker."""
+        return [
+            to_task(row) for row in self._rows("task_waiting_for_worker", kind=kind, limit=limit)
+        ]
+
+    def events(self, task_id: str, *, after: int, limit: int) -> list[Event]:
+        """See Store.events."""
+        return [
+            to_event(row)
+            for row in self._rows("events_of_task", id=task_id, after=after, limit=limit)
+        ]
+
+    def events_since(self, seq: int, *, limit: int) -> list[Event]:
+        """See Store.events_since."""
+        return [to_event(row) for row in self._rows("events_since", seq=seq, limit=limit)]
+
+    def last_event(self) -> int:
+        """See Store.last_event."""
+        return self._rows("event_last")[0][0]
+
+    def signals(
+        self,
+        scope: Scope,
+        *,
+        states: Sequence[SignalState],
+        task: str | None,
+        after: int,
+        limit: int,
+    ) -> list[Signal]:
+        """See Store.signals."""
+        rows = self._rows(
+            "signals_list",
+            owner=scope.owner,
+            session=scope.session,
+            states=to_json(states),
+            task=task,
+            after=after,
+            limit=limit,
+        )
+        return [to_signal(row) for row in rows]
+
+    def prunable(self, before: int, scope: Scope | None, limit: int) -> list[Task]:
+        """See Store.prunable."""
+        rows = self._rows(
+            "task_prunable",
+            before=before,
+            owner=scope.owner if scope else None,
+            session=scope.session if scope else None,
+            limit=limit,
+        )
+        return [to_task(row) for row in rows]
+
+    def data_version(self) -> int:
+        """Changes when another connection has committed."""
+        return int(self._connection.pragma("data_version"))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def within(task: Task, scope: Scope) -> bool:
+    """Whether the task exists for this caller."""
+    return task.owner == scope.owner and scope.session in (None, task.session)

@@ -1,0 +1,473 @@
+"""The embedded store: one SQLite file that many processes read and write."""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from backburner.model import clock
+from backburner.model.ending import Ending
+from backburner.model.errors import Conflict, LimitReached, StoreUnusable
+from backburner.model.events import Event, EventKind
+from backburner.model.home import Home
+from backburner.model.signals import END_SIGNALS, INBOX, Signal, SignalState, end_key
+from backburner.model.states import Kind, State, sources
+from backburner.model.task import NewTask, Place, Progress, Task
+from backburner.model.telling import end_text
+from backburner.store.protocol import Output, Scope
+from backburner.store.sqlite.connection import connect
+from backburner.store.sqlite.migrations import is_current, migrate
+from backburner.store.sqlite.queries import query
+from backburner.store.sqlite.reader import Reader, within
+from backburner.store.sqlite.rows import to_json, to_signal, to_task
+from backburner.store.sqlite.wake import WakeFolder
+from backburner.store.sqlite.writer import WriteLock, Writer
+
+_LOOK_EVERY_S = 1.0
+"""How soon a change is noticed whose writer died before it could tell; see `wake`."""
+
+
+class SqliteStore:
+    """See `backburner.store.protocol.Store` for what each method promises."""
+
+    def __init__(self, home: Home, boot_id: str) -> None:
+        """Opens the record, and brings it to the newest shape. `open_store` is the way in."""
+        self._home = home
+        self._boot_id = boot_id
+        self._loop = asyncio.get_running_loop()
+        self._listeners: dict[object, Callable[[], None]] = {}
+        self._lock = WriteLock(home.write_lock)
+        os.close(os.open(home.database, os.O_RDWR | os.O_CREAT, 0o600))  # SQLite would say 0644
+        connection = connect(home.database)
+        if not is_current(connection):
+            with self._lock:
+                migrate(connection)
+        self._read = Reader(home.database)
+        self._wake = WakeFolder(home.wake)
+        self._writer = Writer(connection, self._lock, self._committed)
+        self._socket = self._wake.listen()
+        if self._socket is not None:
+            self._loop.add_reader(self._socket.fileno(), self._woken)
+        self._seen_version = self._read.data_version()
+        self._look = self._loop.call_later(_LOOK_EVERY_S, self._look_again)
+        self._notified = False
+
+    # Waking
+
+    def _committed(self) -> None:
+        """In the writer's thread, after each commit."""
+        self._wake.wake_others()
+        if self._listeners and not self._notified:
+            self._notified = True
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens
+                self._loop.call_soon_threadsafe(self._changed)
+
+    def _woken(self) -> None:
+        assert self._socket is not None
+        self._socket.drain()
+        self._changed()
+
+    def _look_again(self) -> None:
+        self._look = self._loop.call_later(_LOOK_EVERY_S, self._look_again)
+        version = self._read.data_version()
+        if version != self._seen_version:
+            self._seen_version = version
+            self._changed()
+
+    def _changed(self) -> None:
+        self._notified = False
+        for listener in list(self._listeners.values()):
+            listener()
+
+    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+        token = object()
+        self._listeners[token] = listener
+        return lambda: self._listeners.pop(token, None) and None
+
+    # Reading
+
+    async def get(self, task_id: str, scope: Scope | None = None) -> Task | None:
+        return self._read.get(task_id, scope)
+
+    async def find(self, prefix: str, scope: Scope, limit: int) -> list[Task]:
+        return self._read.find(prefix, scope, limit)
+
+    async def newest(
+        self,
+        scope: Scope,
+        *,
+        limit: int,
+        states: Sequence[State] = (),
+        before: int | None = None,
+    ) -> list[Task]:
+        return self._read.newest(scope, limit=limit, states=states, before=before)
+
+    async def active(self, kind: Kind | None = None) -> list[Task]:
+        return self._read.active(kind)
+
+    async def waiting_for_worker(self, kind: Kind) -> list[Task]:
+        return self._read.waiting_for_worker(kind)
+
+    async def events(self, task_id: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
+        return self._read.events(task_id, after=after, limit=limit)
+
+    async def events_since(self, seq: int, *, limit: int = 1000) -> list[Event]:
+        return self._read.events_since(seq, limit=limit)
+
+    async def last_event(self) -> int:
+        return self._read.last_event()
+
+    async def signals(
+        self,
+        scope: Scope,
+        *,
+        states: Sequence[SignalState] = (),
+        task: str | None = None,
+        after: int = 0,
+        limit: int = 100,
+    ) -> list[Signal]:
+        return self._read.signals(scope, states=states, task=task, after=after, limit=limit)
+
+    async def prunable(self, before: int, scope: Scope | None, limit: int) -> list[Task]:
+        return self._read.prunable(before, scope, limit)
+
+    # Tasks
+
+    async def create(self, task: NewTask, *, limit: int, ending: Ending | None = None) -> Task:
+        spec = to_json(task.spec)
+
+        def operation(cursor: apsw.Cursor) -> Task:
+            existing = _get(cursor, task.id)
+            if existing is not None:
+                return _same_or_conflict(existing, task)
+            count = cursor.execute(
+                query("task_count_active"),
+                {"owner": task.owner, "session": task.session, "kind": task.kind},
+            ).get
+            if ending is None and count >= limit:
+                raise LimitReached(
+                    f"session {task.session!r} has {count} active {task.kind} tasks, "
+                    f"and {limit} is the limit",
+                    remedy="wait for one to end, or stop one",
+                )
+            now = clock.now()
+            seq = cursor.execute(
+                query("task_insert"),
+                {
+                    "id": task.id,
+                    "owner": task.owner,
+                    "session": task.session,
+                    "kind": task.kind,
+                    "title": task.title,
+                    "spec": spec,
+                    "now": now,
+                    "max_runtime_s": task.max_runtime_s,
+                    "parent": task.parent,
+                    "schedule": task.schedule,
+                },
+            ).get
+            _event(cursor, seq, 1, EventKind.CREATED, {})
+            if ending is not None:
+                finished = _finish(cursor, task.id, 1, ending, None, 0)
+                assert finished is not None
+                return finished
+            return Task(
+                seq=seq,
+                id=task.id,
+                owner=task.owner,
+                session=task.session,
+                kind=task.kind,
+                title=task.title,
+                spec=task.spec,
+                state=State.QUEUED,
+                attempt=1,
+                created_at=now,
+                max_runtime_s=task.max_runtime_s,
+                parent=task.parent,
+                schedule=task.schedule,
+            )
+
+        return await self._writer.write(operation)
+
+    async def claim(self, task_id: str, attempt: int, place: Place) -> Task | None:
+        def operation(cursor: apsw.Cursor) -> Task | None:
+            row = cursor.execute(
+                query("task_claim"),
+                {
+                    "id": task_id,
+                    "attempt": attempt,
+                    "now": clock.now(),
+                    "boot_id": place.boot_id,
+                    "started_boot": place.started_boot,
+                    "pid": place.pid,
+                    "cgroup": place.cgroup,
+                },
+            ).get
+            if row is None:
+                return None
+            _event(cursor, *row, EventKind.STARTED, {"attempt": attempt})
+            return _get(cursor, task_id)
+
+        return await self._writer.write(operation)
+
+    async def requeue(self, task_id: str, attempt: int, reason: str) -> Task | None:
+        def operation(cursor: apsw.Cursor) -> Task | None:
+            values = {"id": task_id, "attempt": attempt}
+            row = cursor.execute(query("task_requeue"), values).get
+            if row is None:
+                return None
+            data = {"attempt": attempt + 1, "reason": reason}
+            _event(cursor, *row, EventKind.REQUEUED, data)
+            return _get(cursor, task_id)
+
+        return await self._writer.write(operation)
+
+    async def finish(
+        self,
+        task_id: str,
+        attempt: int,
+        ending: Ending,
+        *,
+        output: Output | None = None,
+        leftovers: int = 0,
+    ) -> Task | None:
+        return await self._writer.write(
+            lambda cursor: _finish(cursor, task_id, attempt, ending, output, leftovers)
+        )
+
+    async def request_stop(self, task_id: str, scope: Scope, grace_s: float) -> Task | None:
+        def operation(cursor: apsw.Cursor) -> Task | None:
+            task = _get(cursor, task_id)
+            if task is None or not within(task, scope):
+                return None
+            if task.state is State.QUEUED:
+                return _finish(cursor, task_id, task.attempt, Ending.canceled(), None, 0)
+            if task.stop is not None and task.stop.grace_s <= grace_s:
+                return task  # asked before, and at least as urgently
+            values = {"id": task_id, "now": clock.now(), "grace_s": grace_s}
+            row = cursor.execute(query("task_request_stop"), values).get
+            if row is None:
+                return task
+            _event(cursor, *row, EventKind.STOP_REQUESTED, {"grace_s": grace_s})
+            return _get(cursor, task_id)
+
+        return await self._writer.write(operation)
+
+    async def located(self, task_id: str, attempt: int, place: Place) -> bool:
+        values = {"id": task_id, "attempt": attempt, "pid": place.pid, "cgroup": place.cgroup}
+        return await self._writer.write(
+            lambda cursor: cursor.execute(query("task_located"), values).get is not None
+        )
+
+    async def note(
+        self,
+        task_id: str,
+        attempt: int,
+        kind: EventKind,
+        *,
+        detail: str | None = None,
+        progress: Progress | None = None,
+        leftovers: int | None = None,
+        output: Output | None = None,
+    ) -> bool:
+        shown = None if progress is None else _progress(progress)
+        facts = {"detail": detail, "progress": shown, "leftovers": leftovers}
+
+        def operation(cursor: apsw.Cursor) -> bool:
+            row = cursor.execute(
+                query("task_note"),
+                {
+                    "id": task_id,
+                    "attempt": attempt,
+                    "detail": detail,
+                    "progress": None if shown is None else to_json(shown),
+                    "leftovers": leftovers,
+                    "output_bytes": output.total if output else None,
+                    "dropped_bytes": output.dropped if output else None,
+                },
+            ).get
+            if row is None:
+                return False
+            said = {name: value for name, value in facts.items() if value is not None}
+            _event(cursor, *row, kind, said)
+            return True
+
+        return await self._writer.write(operation)
+
+    # Signals
+
+    async def claim_signals(
+        self, scope: Scope, *, consumer: str, limit: int, lease_s: float
+    ) -> list[Signal]:
+        def operation(cursor: apsw.Cursor) -> list[Signal]:
+            boot_now = clock.boot_now()
+            rows = cursor.execute(
+                query("signals_claim"),
+                {
+                    "owner": scope.owner,
+                    "session": scope.session,
+                    "consumer": consumer,
+                    "limit": limit,
+                    "boot": self._boot_id,
+                    "boot_now": boot_now,
+                    "lease_until": boot_now + round(lease_s * clock.SECOND),
+                    "now": clock.now(),
+                },
+            )
+            return sorted((to_signal(row) for row in rows), key=lambda signal: signal.seq)
+
+        return await self._writer.write(operation)
+
+    async def acknowledge(self, keys: Sequence[str], scope: Scope) -> int:
+        return await self._count(
+            "signals_acknowledge",
+            keys=to_json(keys),
+            owner=scope.owner,
+            session=scope.session,
+            now=clock.now(),
+        )
+
+    async def release_signals(self, consumer: str) -> int:
+        return await self._count("signals_release", consumer=consumer)
+
+    async def delivery_failed(self, key: str, reason: str, retry_at: int) -> bool:
+        return bool(await self._count("signal_failed", key=key, reason=reason, retry_at=retry_at))
+
+    async def drop_signal(self, key: str, reason: str) -> bool:
+        return bool(await self._count("signal_drop", key=key, reason=reason))
+
+    async def forget(self, task_ids: Sequence[str]) -> int:
+        return await self._count("task_forget", ids=to_json(task_ids))
+
+    async def _count(self, name: str, **values: Any) -> int:
+        return await self._writer.write(
+            lambda cursor: len(cursor.execute(query(name), values).fetchall())
+        )
+
+    async def close(self) -> None:
+        self._look.cancel()
+        if self._socket is not None:
+            self._loop.remove_reader(self._socket.fileno())
+        # Off the loop, so that callers who still wait for the last commit get their answers.
+        await asyncio.to_thread(self._writer.close)
+        if self._socket is not None:
+            self._socket.close()
+        self._wake.close()
+        self._read.close()
+        self._lock.close()
+
+
+def open_store(root: Path, boot_id: str) -> SqliteStore:
+    """The store in this home; the folder is made where it is missing."""
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.access(root, os.R_OK | os.W_OK | os.X_OK):
+            raise PermissionError(13, os.strerror(13))
+        return SqliteStore(Home(root), boot_id)
+    except OSError as error:
+        raise StoreUnusable(
+            f"the home folder {root} cannot be used: {error.strerror}",
+            remedy="choose another one with --home or BACKBURNER_HOME",
+        ) from error
+
+
+# Steps of a transaction
+
+
+def _get(cursor: apsw.Cursor, task_id: str) -> Task | None:
+    for row in cursor.execute(query("task_get"), {"id": task_id}):
+        return to_task(row)
+    return None
+
+
+def _event(
+    cursor: apsw.Cursor, task: int, number: int, kind: EventKind, data: dict[str, Any]
+) -> None:
+    cursor.execute(
+        query("event_insert"),
+        {"task": task, "number": number, "at": clock.now(), "kind": kind, "data": to_json(data)},
+    )
+
+
+def _finish(
+    cursor: apsw.Cursor,
+    task_id: str,
+    attempt: int,
+    ending: Ending,
+    output: Output | None,
+    leftovers: int,
+) -> Task | None:
+    now = clock.now()
+    error = ending.error
+    row = cursor.execute(
+        query("task_finish"),
+        {
+            "id": task_id,
+            "attempt": attempt,
+            "state": ending.state,
+            "sources": to_json(sources(ending.state)),
+            "now": now,
+            "exit_code": ending.exit_code,
+            "error_kind": error.kind if error else None,
+            "error_message": error.message if error else None,
+            "summary": ending.summary,
+            "result": None if ending.result is None else to_json(ending.result),
+            "output_bytes": output.total if output else None,
+            "dropped_bytes": output.dropped if output else None,
+            "leftovers": leftovers,
+        },
+    ).get
+    if row is None:
+        return None
+    seq, number, owner, session, title, elapsed = row
+    _event(cursor, seq, number, EventKind.FINISHED, _ending_data(ending, leftovers))
+    cursor.execute(
+        query("signal_insert"),
+        {
+            "key": end_key(task_id),
+            "task": seq,
+            "owner": owner,
+            "session": session,
+            "kind": END_SIGNALS[ending.state],
+            "text": end_text(title, task_id, ending, elapsed),
+            "data": to_json(_ending_data(ending, leftovers)),
+            "channel": INBOX,
+            "now": now,
+        },
+    )
+    return _get(cursor, task_id)
+
+
+def _ending_data(ending: Ending, leftovers: int) -> dict[str, Any]:
+    error = ending.error
+    data = {
+        "state": ending.state.value,
+        "exit_code": ending.exit_code,
+        "error": {"kind": error.kind.value, "message": error.message} if error else None,
+        "summary": ending.summary,
+        "leftovers": leftovers or None,
+    }
+    return {name: value for name, value in data.items() if value is not None}
+
+
+def _progress(progress: Progress) -> dict[str, Any]:
+    return {
+        "current": progress.current,
+        "total": progress.total,
+        "unit": progress.unit,
+        "label": progress.label,
+    }
+
+
+def _same_or_conflict(existing: Task, wanted: NewTask) -> Task:
+    same_place = (existing.owner, existing.session) == (wanted.owner, wanted.session)
+    if same_place and (existing.kind, existing.spec) == (wanted.kind, wanted.spec):
+        return existing
+    raise Conflict(
+        f"the id {wanted.id!r} cannot be used for this task",
+        remedy="choose another id, or leave it out",
+    )

@@ -1,0 +1,1 @@
+"""Carrying work out: processes and their trees, the bounded log, the runners."""

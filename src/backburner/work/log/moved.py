@@ -1,0 +1,247 @@
+"""Bounding a log where the file system cannot punch holes: copy the ends, then empty the file.
+
+The job appends, so after the file was emptied it goes on at 0. Beside `output.log` are then
+`.head`, `.tail.1` or `.tail.2`, and `.map`, which says where in the stream each of them belongs.
+It promises that a kill at any moment loses nothing more, and that a reader who finds the same map
+before and after has read the truth. What the job writes between the last look and the emptying is
+lost, and can only be counted as far as it was seen.
+"""
+
+import contextlib
+import json
+import os
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+
+from backburner.work.log.bounds import BoundResult, LogBounds
+
+LEAST_MOVE = 4096
+"""Less is not worth it; and the token has to fit in what the log holds."""
+
+_COPY = 256 * 1024
+_CATCH_UPS = 8
+_TOKEN = 32
+
+
+class State(StrEnum):
+    """How far a move has come."""
+
+    STEADY = "steady"
+    """Nothing moves: the layout holds."""
+    MARKING = "marking"
+    """The layout holds, but the log may begin with the token instead of the covered bytes."""
+    MOVING = "moving"
+    """If the log begins with the token, it was not emptied yet, else it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which part of the stream is in which file. All are positions in the stream."""
+
+    head: int = 0
+    """Length of the head file, which begins at 0."""
+    tail: int = 0
+    """Number of the tail file; 0 for none."""
+    tail_at: int = 0
+    live_at: int = 0
+    """Where the log itself begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogMap:
+    """What stands in the map file.
+
+    The token is evidence that lies in the log itself: emptying the file removes it in the same
+    instant, so whoever comes after a crash knows which of the two layouts is true.
+    """
+
+    generation: int
+    state: State
+    layout: Layout
+    after: Layout | None = None
+    """The layout once the log is empty, but for `live_at`: that is where the tail then ends."""
+    token: str = ""
+    covered: str = ""
+    """The bytes (hex) in whose place the token is written."""
+
+
+def exists(path: str) -> bool:
+    return os.path.exists(map_path(path))
+
+
+def map_path(path: str) -> str:
+    return path + ".map"
+
+
+def head_path(path: str) -> str:
+    return path + ".head"
+
+
+def tail_path(path: str, layout: Layout) -> str:
+    return f"{path}.tail.{layout.tail}"
+
+
+def read_map_text(path: str) -> bytes:
+    """The map as it stands in its file, to compare two reads; empty if there is none."""
+    try:
+        with open(map_path(path), "rb") as file:
+            return file.read()
+    except FileNotFoundError:
+        return b""
+
+
+def parse_map(text: bytes) -> LogMap:
+    """What `read_map_text` gave; a log without a map is a map that says so."""
+    if not text:
+        return LogMap(0, State.STEADY, Layout())
+    given = json.loads(text)
+    after = given.pop("after")
+    return LogMap(
+        state=State(given.pop("state")),
+        layout=Layout(**given.pop("layout")),
+        after=Layout(**after) if after else None,
+        **given,
+    )
+
+
+def token_is_there(fd: int, found: LogMap) -> bool:
+    return os.pread(fd, _TOKEN, 0).hex() == found.token
+
+
+def layout_when_emptied(path: str, found: LogMap) -> Layout:
+    """What holds from the moment on in which the log was emptied."""
+    after = found.after or found.layout
+    return replace(after, live_at=after.tail_at + tail_length(path, after))
+
+
+def tail_length(path: str, layout: Layout) -> int:
+    return os.stat(tail_path(path, layout)).st_size if layout.tail else 0
+
+
+def shorten(path: str, bounds: LogBounds, *, final: bool = False) -> BoundResult:
+    """Repair what a killed keeper left, and move the end of the log to a new tail if it is due."""
+    try:
+        log = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return BoundResult(0, 0, copying=True)
+    try:
+        steady = _repair(path, log)
+        size = os.fstat(log).st_size
+        slack = LEAST_MOVE if final else max(bounds.slack, LEAST_MOVE)
+        if size > bounds.tail + slack + (0 if steady.layout.tail else bounds.head):
+            steady = _move(path, log, size, steady, bounds)
+            size = os.fstat(log).st_size
+        if final:
+            steady = _trim(path, steady, max(0, bounds.tail - size))
+    finally:
+        os.close(log)
+    layout = steady.layout
+    total = layout.live_at + size
+    kept = layout.head + tail_length(path, layout) + size
+    return BoundResult(total, total - kept, copying=True)
+
+
+def _repair(path: str, log: int) -> LogMap:
+    """Bring a move that was interrupted to one of its two ends."""
+    found = parse_map(read_map_text(path))
+    if found.state is State.STEADY:
+        return found
+    if found.state is State.MOVING and not token_is_there(log, found):
+        return _settle(path, found, layout_when_emptied(path, found))
+    found = _put(path, replace(found, state=State.MARKING))
+    if token_is_there(log, found):
+        os.pwrite(log, bytes.fromhex(found.covered), 0)
+    return _settle(path, found, found.layout)
+
+
+def _move(path: str, log: int, size: int, steady: LogMap, bounds: LogBounds) -> LogMap:
+    """Copy the end of the log to a new tail, then empty the log."""
+    old = steady.layout
+    if not old.tail:
+        _write_new(head_path(path), log, 0, bounds.head)
+    after = Layout(
+        head=old.head if old.tail else bounds.head,
+        tail=_other(old.tail),
+        tail_at=old.live_at + size - bounds.tail,
+    )
+    _write_new(tail_path(path, after), log, size - bounds.tail, bounds.tail)
+
+    covered = os.pread(log, _TOKEN, 0)
+    token = os.urandom(_TOKEN)
+    marking = replace(steady, state=State.MARKING, after=after)
+    marking = _put(path, replace(marking, token=token.hex(), covered=covered.hex()))
+    os.pwrite(log, token, 0)
+    moving = _put(path, replace(marking, state=State.MOVING))
+    end = old.live_at + _empty(log, size, tail_path(path, after), bounds)
+    emptied = layout_when_emptied(path, moving)
+    return _settle(path, moving, replace(emptied, live_at=max(end, emptied.live_at)))
+
+
+def _empty(log: int, copied: int, tail: str, bounds: LogBounds) -> int:
+    """Copy what came meanwhile as well, then empty the log at once; its length before that."""
+    most = copied + bounds.tail + bounds.slack  # a job that is faster than us must not hold us up
+    # On a full disk, emptying the log is the help that is needed: what could not be copied is lost.
+    with contextlib.suppress(OSError), open(tail, "ab", buffering=0) as file:
+        for _ in range(_CATCH_UPS):
+            size = os.fstat(log).st_size
+            if copied >= size or copied >= most:
+                break
+            copied += _copy(file.fileno(), log, copied, min(size, most) - copied)
+    size = os.fstat(log).st_size
+    os.ftruncate(log, 0)
+    return size
+
+
+def _trim(path: str, steady: LogMap, most: int) -> LogMap:
+    """Shorten the tail file alone: the log goes on after it as before."""
+    layout = steady.layout
+    spare = tail_length(path, layout) - most
+    if spare <= LEAST_MOVE:
+        return steady
+    trimmed = replace(layout, tail=_other(layout.tail), tail_at=layout.tail_at + spare)
+    with open(tail_path(path, layout), "rb", buffering=0) as old:
+        _write_new(tail_path(path, trimmed), old.fileno(), spare, most)
+    return _settle(path, steady, trimmed)
+
+
+def _settle(path: str, moving: LogMap, layout: Layout) -> LogMap:
+    steady = _put(path, LogMap(moving.generation, State.STEADY, layout))
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(tail_path(path, replace(layout, tail=_other(layout.tail))))
+    return steady
+
+
+def _put(path: str, found: LogMap) -> LogMap:
+    """Put a map in place, under a new number: two maps are never the same."""
+    found = replace(found, generation=found.generation + 1)
+    new = map_path(path) + ".new"
+    with open(new, "w", encoding="ascii", opener=_private) as file:
+        json.dump(asdict(found), file)
+    os.rename(new, map_path(path))
+    return found
+
+
+def _other(tail: int) -> int:
+    return 2 if tail == 1 else 1
+
+
+def _write_new(path: str, source: int, offset: int, length: int) -> None:
+    with open(path, "wb", buffering=0, opener=_private) as file:
+        _copy(file.fileno(), source, offset, length)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _copy(target: int, source: int, offset: int, length: int) -> int:
+    """Copy a range to the end of `target`; how much there was."""
+    done = 0
+    while done < length:
+        data = os.pread(source, min(_COPY, length - done), offset + done)
+        if not data:
+            break
+        done += len(data)
+        while data:
+            data = data[os.write(target, data) :]
+    return done

@@ -1,0 +1,93 @@
+"""Everything that a task has started, and the end of all of it.
+
+A process belongs to a task when it is in the task's cgroup, carries the task's mark, or has the
+task's id in its environment: the union, because each sign can be lost in its own way. Signals go
+through descriptors that were opened before the signs were read, so a recycled pid is never hit.
+"""
+
+import os
+import signal
+from dataclasses import dataclass
+
+from backburner.work.process import cgroup
+from backburner.work.process.identity import is_zombie, open_pidfd, read_proc
+from backburner.work.process.mark import Mark, mark_of
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """The processes of one attempt at a task."""
+
+    home: str
+    task_id: str
+    mark: Mark
+    cgroup: str | None
+
+    def is_populated(self) -> bool:
+        """Whether anything of it runs: asked at every end, so only the cgroup where there is one."""
+        if self.cgroup is not None:
+            return cgroup.is_populated(self.cgroup)
+        return bool(self.members())
+
+    def members(self) -> list[int]:
+        """The processes that run now, by every sign; ended ones that nobody collected are left out."""
+        found = set(cgroup.members(self.cgroup)) if self.cgroup is not None else set[int]()
+        for name in os.listdir("/proc"):
+            if name.isdigit() and int(name) not in found and self._carries_sign(name):
+                found.add(int(name))
+        found.discard(os.getpid())
+        return sorted(pid for pid in found if not is_zombie(pid))
+
+    def _carries_sign(self, pid: str) -> bool:
+        if mark_of(pid) == self.mark:
+            return True
+        environment = read_proc(pid, "environ")
+        if b"BACKBURNER_TASK_ID=" not in environment:
+            return False
+        # Both: ids that people choose may be the same in two homes.
+        signs = {f"BACKBURNER_TASK_ID={self.task_id}", f"BACKBURNER_HOME={self.home}"}
+        return {os.fsencode(sign) for sign in signs} <= set(environment.split(b"\0"))
+
+    def _still_member(self, pid: int) -> bool:
+        if self.cgroup is not None and pid in cgroup.members(self.cgroup):
+            return True
+        return self._carries_sign(str(pid))
+
+    def send(self, number: signal.Signals) -> list[int]:
+        """Signal every process of the tree. Answers descriptors that are readable at their ends."""
+        watched: list[int] = []
+        for pid in self.members():
+            fd = open_pidfd(pid)
+            if fd is None:
+                continue
+            if not self._still_member(pid):
+                os.close(fd)
+                continue
+            try:
+                signal.pidfd_send_signal(fd, number)
+            except (ProcessLookupError, PermissionError):
+                pass  # gone, or raised its privileges: the proof at the end will tell
+            watched.append(fd)
+        return watched
+
+    def kill(self) -> list[int]:
+        """KILL to everything. Answers descriptors like `send`.
+
+        Stopped first where there is no cgroup, so that nothing forks away between two looks.
+        """
+        if self.cgroup is not None:
+            cgroup.kill(self.cgroup)
+        else:
+            for fd in self.send(signal.SIGSTOP):
+                os.close(fd)
+        return self.send(signal.SIGKILL)
+
+    def watch(self) -> list[int]:
+        """Descriptors of the processes that run now, readable at their ends."""
+        fds = (open_pidfd(pid) for pid in self.members())
+        return [fd for fd in fds if fd is not None]
+
+    def dissolve(self) -> None:
+        """Nothing is left: give the cgroup back."""
+        if self.cgroup is not None:
+            cgroup.remove(self.cgroup)

@@ -1,0 +1,117 @@
+"""What every test gets: an environment without traces of ours, homes of its own, a leak check.
+
+A test that takes `home` must leave nothing: after it the home folder is removed, and whatever
+belonged to it (keeper, guardian, jobs, sockets) has to go by itself.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from tests import leftovers
+from tests.waiting import wait_until
+
+TIME_TO_LEAVE = 10.0
+"""Seconds for a keeper to notice that its home is gone and to end its jobs, grace included."""
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+# No deadline for one example: the suite has to pass on a busy machine too.
+settings.register_profile("house", deadline=None, print_blob=True)
+settings.load_profile("house")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_outlives_the_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The net below the check of each home: no process of any test is left at the end."""
+    base = tmp_path_factory.getbasetemp()
+    yield
+    _expect_gone(base, lambda: [str(process) for process in leftovers.strangers_of(base)])
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """No BACKBURNER_* from outside; who asks for no home does not get the developer's own."""
+    for name in [name for name in os.environ if name.startswith("BACKBURNER_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
+
+
+@pytest.fixture
+def new_home(tmp_path: Path) -> Iterator[Callable[[], Path]]:
+    """Makes a fresh home on each call; afterwards nothing of any of them may be left."""
+    from backburner.work.folders import runtime_folder
+
+    homes: list[tuple[Path, Path]] = []
+
+    def make() -> Path:
+        home = tmp_path / f"h{len(homes)}"
+        home.mkdir(mode=0o700)
+        homes.append((home, runtime_folder(home)))
+        return home
+
+    yield make
+
+    problems: list[str] = []
+    for home, runtime in homes:
+        try:
+            _let_go(home, runtime)
+        except pytest.fail.Exception as failure:  # look at the other homes all the same
+            problems.append(str(failure))
+    if problems:
+        pytest.fail("\n".join(problems), pytrace=False)
+
+
+@pytest.fixture
+def home(
+    new_home: Callable[[], Path], clean_environment: None, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A fresh home, which the environment names, with a session of its own."""
+    path = new_home()
+    monkeypatch.setenv("BACKBURNER_HOME", str(path))
+    monkeypatch.setenv("BACKBURNER_SESSION", "test")
+    return path
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Path:
+    """The redis-server program: a real daemon to run as a job."""
+    program = shutil.which("redis-server", path=f"{REPOSITORY}/.services/bin:{os.environ['PATH']}")
+    if program is None:
+        pytest.fail("redis-server is missing: run `make services`, or install that package")
+    return Path(program)
+
+
+def _let_go(home: Path, runtime: Path) -> None:
+    """Remove `home`, then expect everything that belonged to it to leave."""
+
+    def remaining() -> list[str]:
+        # Again and again: a keeper that writes at this moment can put a file in the way.
+        shutil.rmtree(home, ignore_errors=True)
+        return [
+            *([f"the folder {home} cannot be removed"] if home.exists() else []),
+            *(str(process) for process in leftovers.processes_of(home)),
+            *(f"socket {path}" for path in leftovers.sockets_in(runtime)),
+        ]
+
+    _expect_gone(home, remaining)
+
+
+def _expect_gone(folder: Path, remaining: Callable[[], list[str]]) -> None:
+    __tracebackhide__ = True
+    try:
+        wait_until(
+            lambda: not remaining(),
+            timeout=TIME_TO_LEAVE,
+            message=lambda: "left behind:\n  " + "\n  ".join(remaining()),
+        )
+    except pytest.fail.Exception:
+        # One leak must not disturb the tests that follow; a guardian starts its keeper again.
+        wait_until(lambda: not leftovers.end_once(folder), message=f"{folder}: cannot be ended")
+        raise

@@ -1,7 +1,7 @@
 """What every test gets: an environment without traces of ours, homes of its own, a leak check.
 
 A test that takes `home` must leave nothing: after it the home folder is removed, and whatever
-belonged to it (keeper, guardian, jobs, sockets) has to go by itself.
+belonged to it (keeper, guardian, jobs) has to go by itself.
 """
 
 import os
@@ -46,22 +46,20 @@ def clean_environment(
 @pytest.fixture
 def new_home(tmp_path: Path) -> Iterator[Callable[[], Path]]:
     """Makes a fresh home on each call; afterwards nothing of any of them may be left."""
-    from backburner.work.folders import runtime_folder
-
-    homes: list[tuple[Path, Path]] = []
+    homes: list[Path] = []
 
     def make() -> Path:
         home = tmp_path / f"h{len(homes)}"
         home.mkdir(mode=0o700)
-        homes.append((home, runtime_folder(home)))
+        homes.append(home)
         return home
 
     yield make
 
     problems: list[str] = []
-    for home, runtime in homes:
+    for home in homes:
         try:
-            _let_go(home, runtime)
+            _let_go(home)
         except pytest.fail.Exception as failure:  # look at the other homes all the same
             problems.append(str(failure))
     if problems:
@@ -88,7 +86,7 @@ def redis_server() -> Path:
     return Path(program)
 
 
-def _let_go(home: Path, runtime: Path) -> None:
+def _let_go(home: Path) -> None:
     """Remove `home`, then expect everything that belonged to it to leave."""
 
     def remaining() -> list[str]:
@@ -97,7 +95,6 @@ def _let_go(home: Path, runtime: Path) -> None:
         return [
             *([f"the folder {home} cannot be removed"] if home.exists() else []),
             *(str(process) for process in leftovers.processes_of(home)),
-            *(f"socket {path}" for path in leftovers.sockets_in(runtime)),
         ]
 
     _expect_gone(home, remaining)

@@ -1,4 +1,4 @@
-"""What a test left behind: processes that belong to a home, and sockets of that home.
+"""What a test left behind: processes that belong to a home.
 
 A process belongs to a home when its environment or command line names it, or when it works in it
 or holds a file of it open: the last finds a job that cleared its environment. Linux only (/proc).
@@ -8,7 +8,6 @@ import contextlib
 import os
 import re
 import signal
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,11 +55,6 @@ def strangers_of(folder: Path) -> list[Leftover]:
     return [each for each in processes_of(folder) if each.pid != os.getpid()]
 
 
-def sockets_in(folder: Path) -> list[Path]:
-    """The socket files anywhere in `folder`."""
-    return [path for path in folder.rglob("*") if _is_socket(path)]
-
-
 def end_once(folder: Path) -> bool:
     """Kill every process of `folder` but this one; whether there was any."""
     found = strangers_of(folder)
@@ -91,12 +85,6 @@ def _links(pid: int) -> Iterator[bytes]:
         except OSError:
             continue
 
-
-def _is_socket(path: Path) -> bool:
-    try:
-        return stat.S_ISSOCK(path.lstat().st_mode)
-    except FileNotFoundError:
-        return False
 
 
 def _printable(command: bytes) -> str:

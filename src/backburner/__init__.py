@@ -59,7 +59,7 @@ _HOMES = {
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = [  # noqa: RUF022 - pyright wants a literal; tests hold it equal to _HOMES
+__all__ = [
     "Ambiguous",
     "Backburner",
     "BackburnerError",

@@ -1,4 +1,4 @@
-"""The public Backburner, Session and Task handles: they compose what is below, and decide nothing."""
+"""The public handles: Backburner, Session, Task, Signal. They compose what is below, no more."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from backburner.model import clock
-from backburner.model.document import event_document, signal_document
+from backburner.model.document import signal_document
 from backburner.model.ending import TaskError
 from backburner.model.errors import UsageError
 from backburner.model.events import Event
@@ -41,7 +41,7 @@ DEFAULT_SESSION = "default"
 
 
 class Backburner:
-    """Background work in one home. An asynchronous context manager: `async with Backburner.open()`."""
+    """Background work in one home, open inside `async with Backburner.open()`."""
 
     def __init__(self, home: Home, settings: Settings) -> None:
         self.home = home
@@ -81,7 +81,9 @@ class Backburner:
     def store(self) -> Store:
         """The record. For what has no handle of its own."""
         if self._store is None:
-            raise UsageError("this Backburner is not open", remedy="use: async with Backburner.open()")
+            raise UsageError(
+                "this Backburner is not open", remedy="use: async with Backburner.open()"
+            )
         return self._store
 
     def session(self, name: str = DEFAULT_SESSION, *, owner: str = DEFAULT_OWNER) -> "Session":
@@ -125,7 +127,7 @@ class Session:
         ``max_runtime`` is in seconds, None for no limit. It runs in ``cwd`` with this process's
         environment and ``env``.
         """
-        folder = os.path.abspath(cwd) if cwd is not None else os.getcwd()
+        folder = os.path.join(os.getcwd(), cwd) if cwd is not None else os.getcwd()
         record = await self._backburner.tasks.start_shell(
             self.scope,
             ShellCommand(command, folder, dict(env or {}), separate_stderr),
@@ -206,7 +208,7 @@ class Task:
         return self
 
     async def wait(self, timeout: float | None = None) -> "Task":
-        """Wait for the end, without polling. TimeIsUp after ``timeout`` seconds; the task goes on."""
+        """Wait for the end, without polling. TimeIsUp after ``timeout`` seconds; it goes on."""
         self.record = await self._backburner.tasks.wait(self.id, self._scope, timeout)
         return self
 
@@ -270,11 +272,6 @@ class Task:
         """The task as JSON."""
         return self._backburner.tasks.describe(self.record)
 
-    @staticmethod
-    def event_document(event: Event) -> dict[str, Any]:
-        """An event as JSON."""
-        return event_document(event)
-
 
 class Signal:
     """Something that a session is told."""
@@ -320,7 +317,9 @@ def resolve_home(given: str | os.PathLike[str] | None) -> Path:
     """The home folder: given, or BACKBURNER_HOME, or the platform's state folder."""
     text = os.fspath(given) if given is not None else os.environ.get("BACKBURNER_HOME", "")
     if text.startswith(("postgresql://", "postgres://")):
-        raise UsageError("a shared database is not supported by this version", remedy="give a folder")
+        raise UsageError(
+            "a shared database is not supported by this version", remedy="give a folder"
+        )
     if text:
         return Path(os.path.abspath(os.path.expanduser(text)))
     if sys.platform == "darwin":

@@ -1,16 +1,18 @@
 """Where things lie in a home folder. Only names: nothing is created or read here.
 
-    backburner.db      the record
-    write.lock         held by the process that is writing to the record
-    keeper.lock        held by the keeper
-    keeper.log         what the keeper has to say
-    wake/              a datagram socket for each process that listens
-    tasks/ID/launch    environment and folder of a start that is still to come, 0600
-    tasks/ID/ATTEMPT/  output.log, stderr.log, exit, wrapper, marks, result.json
+backburner.db      the record
+write.lock         held by the process that is writing to the record
+keeper.lock        held by the keeper
+keeper.log         what the keeper has to say
+wake/              a datagram socket for each process that listens
+tasks/ID/launch.X  environment and folder of a start that is still to come, 0600
+tasks/ID/ATTEMPT/  output.log, stderr.log, exit, wrapper, marks, result.json
 """
 
 from dataclasses import dataclass
 from pathlib import Path
+
+LAUNCH = "launch."
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +92,9 @@ class Home:
         """The folder of a task."""
         return f"{self.root}/tasks/{task_id}"
 
-    def launch(self, task_id: str) -> str:
+    def launch(self, task_id: str, hand_over: str) -> str:
         """The hand-over file of a start that is still to come."""
-        return f"{self.root}/tasks/{task_id}/launch"
+        return f"{self.root}/tasks/{task_id}/{LAUNCH}{hand_over}"
 
     def attempt(self, task_id: str, attempt: int) -> AttemptFolder:
         """The folder of one attempt."""

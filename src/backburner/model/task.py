@@ -1,6 +1,6 @@
 """The task: one piece of background work, as the store keeps it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from backburner.model.clock import Instant
@@ -54,6 +54,7 @@ class NewTask:
     max_runtime_s: float | None = None
     parent: str | None = None
     schedule: str | None = None
+    hand_over: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,10 @@ class Task:
     """Processes that the task left behind when it ended."""
     parent: str | None = None
     schedule: str | None = None
-    signal_state: SignalState | None = field(default=None)
+    hand_over: str | None = None
+    """Names what this very start has left for the worker: another start of the same id, which
+    will be refused, cannot put its own in the place."""
+    signal_state: SignalState | None = None
     """What became of the signal that tells of the end."""
     signal_delivered_at: Instant | None = None
 

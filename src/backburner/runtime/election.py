@@ -66,9 +66,7 @@ def keeper_pid(home: Home) -> int | None:
     try:
         if sys.platform == "linux":
             question = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-            kind, _, _, _, pid = struct.unpack(
-                _FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, question)
-            )
+            kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, question))
             return None if kind == fcntl.F_UNLCK else pid
         try:
             fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -95,7 +93,7 @@ def start_detached(command: list[str], home: Home, pass_fds: tuple[int, ...] = (
     log = os.open(home.keeper_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         # The shell ends at once, so that the caller never has a child to collect.
-        shell = subprocess.Popen(  # noqa: S603 - our own program
+        shell = subprocess.Popen(
             ["/bin/sh", "-c", '"$@" &', "sh", *command],
             stdin=subprocess.DEVNULL,
             stdout=log,

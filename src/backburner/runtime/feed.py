@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 
 from backburner.model.errors import BackburnerError
 from backburner.store.protocol import Store
@@ -22,7 +22,7 @@ class Feed:
         self._unsubscribe = store.on_change(self._changed)
 
     @contextlib.asynccontextmanager
-    async def of_task(self, task_id: str) -> AsyncIterator[asyncio.Event]:
+    async def of_task(self, task_id: str) -> AsyncGenerator[asyncio.Event]:
         """An event that is set whenever something happens to this task. Clear it, then look."""
         if not self._by_task:
             self._seen = await self._store.last_event()
@@ -37,7 +37,7 @@ class Feed:
                 del self._by_task[task_id]
 
     @contextlib.contextmanager
-    def of_everything(self) -> Iterator[asyncio.Event]:
+    def of_everything(self) -> Generator[asyncio.Event]:
         """An event that is set at every change of the record."""
         bell = asyncio.Event()
         self._any.add(bell)

@@ -14,8 +14,8 @@ from collections.abc import Callable
 from backburner.model import clock
 from backburner.model.clock import format_duration
 from backburner.model.ending import Ending
-from backburner.model.limits import DEFAULT_GRACE_S
 from backburner.model.home import AttemptFolder
+from backburner.model.limits import DEFAULT_GRACE_S
 from backburner.model.states import ErrorKind
 from backburner.model.task import StopRequest, Task
 from backburner.work.process.identity import open_pidfd
@@ -128,9 +128,7 @@ class Job:
                 return await self._end(stop, ending, say)
         return ending_of(condition)
 
-    async def _end(
-        self, stop: StopRequest, ending: Ending, say: Callable[[str], None]
-    ) -> Ending:
+    async def _end(self, stop: StopRequest, ending: Ending, say: Callable[[str], None]) -> Ending:
         """TERM, grace, KILL, and the proof that nothing is left."""
         condition = inspect(self.folder)
         if isinstance(condition, Ended):

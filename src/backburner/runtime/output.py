@@ -8,8 +8,8 @@ from backburner.model.home import AttemptFolder, Home
 from backburner.model.task import Task
 from backburner.store.protocol import Output
 from backburner.work.log.cursor import Cursor
-from backburner.work.log.read import Chunk, Streams, read_output
 from backburner.work.log.measure import measure
+from backburner.work.log.read import Chunk, Streams, read_output
 from backburner.work.shell import log_bounds
 
 

@@ -1,16 +1,25 @@
 """The life of tasks as callers see it: start, find, wait, stop, read."""
 
 import asyncio
+import contextlib
+import errno
 import os
-import shutil
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from backburner.model import ids
 from backburner.model.document import task_document
 from backburner.model.ending import Ending
-from backburner.model.errors import Ambiguous, NotFound, StoreFull, StoreUnusable, TimeIsUp, UsageError
+from backburner.model.errors import (
+    Ambiguous,
+    BackburnerError,
+    NotFound,
+    StoreFull,
+    StoreUnusable,
+    TimeIsUp,
+    UsageError,
+)
 from backburner.model.events import Event, EventKind
 from backburner.model.home import Home
 from backburner.model.limits import DEFAULT_GRACE_S, TITLE_MAX_CHARS, Settings
@@ -22,6 +31,8 @@ from backburner.runtime.output import end_cursor, measure_output
 from backburner.store.protocol import Scope, Store
 from backburner.work import shell
 from backburner.work.process.wrapper import problem
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 _CANDIDATES = 10
 """How many tasks an ambiguous prefix lists."""
@@ -57,26 +68,24 @@ class TaskService:
         task that is there.
         """
         new = self._new_task(scope, command, options)
-        if options.id is not None and (there := await self._store.get(new.id, scope)) is not None:
-            # Compared by the store once more; this look spares the hand-over.
-            return await self._store.create(new, limit=0, ending=None) if there else there
+        limit = self._settings.shell_per_session
+        if options.id is not None and await self._store.get(options.id) is not None:
+            return await self._store.create(new, limit=limit)  # the same one, or a Conflict
         launch = shell.launch_from_here(command)
         reason = problem(launch)
-        ending = None if reason is None else Ending.failed(ErrorKind.SPAWN, reason)
-        if ending is None:
-            call_keeper(self._home)  # before the commit, so that the two overlap
-            self._hand_over(new.id, launch)
+        if reason is not None:
+            ending = Ending.failed(ErrorKind.SPAWN, reason)
+            return await self._store.create(new, limit=limit, ending=ending)
+        call_keeper(self._home)  # before the commit, so that the two overlap
+        new = replace(new, hand_over=self._hand_over(new.id, launch))
         try:
-            limit = self._settings.shell_per_session
-            task = await self._store.create(new, limit=limit, ending=ending)
-        except BaseException:
-            # Written or not, we do not know when we are cancelled; a task without its hand-over
-            # fails as one that could not start, and a hand-over without its task is swept.
-            if await self._store.get(new.id) is None:
-                shutil.rmtree(self._home.task(new.id), ignore_errors=True)
+            task = await self._store.create(new, limit=limit)
+        except BackburnerError:
+            self._take_back(new)
             raise
-        if ending is None:
-            call_keeper(self._home)  # after it, in case the keeper was about to leave
+        if task.hand_over != new.hand_over:
+            self._take_back(new)  # the same id was started a moment before
+        call_keeper(self._home)  # after it, in case the keeper was about to leave
         return task
 
     def _new_task(
@@ -102,16 +111,22 @@ class TaskService:
             parent=options.parent,
         )
 
-    def _hand_over(self, task_id: str, launch: shell.Launch) -> None:
+    def _hand_over(self, task_id: str, launch: shell.Launch) -> str:
         try:
-            shell.hand_over(self._home, task_id, launch)
+            return shell.hand_over(self._home, task_id, launch)
         except OSError as error:
-            shutil.rmtree(self._home.task(task_id), ignore_errors=True)
-            kind = StoreFull if error.errno in (28, 122) else StoreUnusable  # ENOSPC, EDQUOT
+            kind = StoreFull if error.errno in _NO_ROOM else StoreUnusable
             raise kind(
                 f"{self._home.root} cannot be written to: {os.strerror(error.errno or 0)}",
                 remedy="free some space, or choose another home",
             ) from error
+
+    def _take_back(self, new: NewTask) -> None:
+        """Nobody will take what was handed over."""
+        assert new.hand_over is not None
+        with contextlib.suppress(OSError):
+            os.unlink(self._home.launch(new.id, new.hand_over))
+            os.rmdir(self._home.task(new.id))  # empty where the task does not exist
 
     # Finding
 
@@ -178,9 +193,7 @@ class TaskService:
 
     # Stopping
 
-    async def stop(
-        self, task_id: str, scope: Scope, *, grace_s: float = DEFAULT_GRACE_S
-    ) -> Task:
+    async def stop(self, task_id: str, scope: Scope, *, grace_s: float = DEFAULT_GRACE_S) -> Task:
         """End the task and everything it started; returns when nothing of it is left.
 
         One that has ended comes back as it is; what it left behind is ended too.

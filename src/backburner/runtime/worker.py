@@ -11,8 +11,8 @@ import hashlib
 import json
 import os
 import resource
-from collections.abc import Awaitable, Callable, Iterator
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any, TypeVar
 
 from backburner.model import clock
 from backburner.model.ending import Ending
@@ -150,7 +150,7 @@ class ShellWorker:
         folder = self._home.attempt(task.id, task.attempt)
         assert task.place is not None
         try:
-            launch = shell.take_over(self._home, task.id)
+            launch = shell.take_over(self._home, task.id, task.hand_over or "")
         except (OSError, ValueError, TypeError):
             reason: str | None = "what it was to be started with is gone: start it again"
         else:
@@ -202,9 +202,7 @@ class ShellWorker:
             return
         pid = condition.pid if isinstance(condition, wrapper.Alive) else None
         job = self._job(task, pid=pid, ours=False)
-        await self._insist(
-            lambda: self._store.note(task.id, task.attempt, EventKind.ADOPTED)
-        )
+        await self._insist(lambda: self._store.note(task.id, task.attempt, EventKind.ADOPTED))
         if pid is not None and task.place.pid is None:
             place = Place(task.place.boot_id, task.place.started_boot, pid, task.place.cgroup)
             await self._insist(lambda: self._store.located(task.id, task.attempt, place))
@@ -261,7 +259,7 @@ class ShellWorker:
         )
 
     @contextlib.contextmanager
-    def _watching_log(self, job: Job) -> Iterator[WatchedLog]:
+    def _watching_log(self, job: Job) -> Generator[WatchedLog]:
         spec = job.task.spec
         apart = bool(spec.get("separate_stderr"))
         bounds = shell.log_bounds(spec)
@@ -311,7 +309,7 @@ class ShellWorker:
 
 def _write_result(folder: str, path: str, ending: Ending) -> None:
     """Put result.json in place, whole or not at all."""
-    document = {"status": ending.state.value, "exit_code": ending.exit_code}
+    document: dict[str, Any] = {"status": ending.state.value, "exit_code": ending.exit_code}
     if ending.error is not None:
         document["error"] = {"kind": ending.error.kind.value, "message": ending.error.message}
     os.makedirs(folder, mode=0o700, exist_ok=True)

@@ -1,1 +1,1 @@
-"""The record: the only code that knows SQL. One protocol, one conformance suite, several engines."""
+"""The record: the only code that knows SQL. One protocol, one conformance suite."""

@@ -162,7 +162,7 @@ class Store(Protocol):
     async def claim_signals(
         self, scope: Scope, *, consumer: str, limit: int, lease_s: float
     ) -> list[Signal]:
-        """Take undelivered signals that nobody else holds; they are the consumer's for the lease."""
+        """Take undelivered signals that nobody holds: they are the consumer's for the lease."""
         ...
 
     async def acknowledge(self, keys: Sequence[str], scope: Scope) -> int:

@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import resource
+import secrets
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backburner.model.errors import UsageError
-from backburner.model.home import Home
+from backburner.model.home import LAUNCH, Home
 from backburner.model.limits import SPEC_MAX_BYTES, Settings
 from backburner.model.redaction import HIDDEN, is_secret
 from backburner.work.log.bounds import LogBounds
@@ -41,7 +42,9 @@ class ShellCommand:
         if any("\0" in word for word in (*words, self.cwd, *self.env, *self.env.values())):
             raise UsageError("a command cannot contain a NUL character")
         if any(not name or "=" in name for name in self.env):
-            raise UsageError("the name of a variable is empty or contains =", remedy="use NAME=VALUE")
+            raise UsageError(
+                "the name of a variable is empty or contains =", remedy="use NAME=VALUE"
+            )
         if sum(len(word.encode(errors="surrogatepass")) for word in words) > SPEC_MAX_BYTES:
             raise UsageError(
                 f"the command is longer than {SPEC_MAX_BYTES // 1024} KiB",
@@ -64,9 +67,7 @@ class ShellCommand:
         return {
             "command": self.command if isinstance(self.command, str) else list(self.command),
             "cwd": self.cwd,
-            "env": {
-                name: HIDDEN if is_secret(name) else value for name, value in self.env.items()
-            },
+            "env": {name: HIDDEN if is_secret(name) else value for name, value in self.env.items()},
             "separate_stderr": self.separate_stderr,
             "log": [settings.log_head, settings.log_tail],
         }
@@ -97,9 +98,7 @@ def log_bounds(spec: Mapping[str, Any]) -> LogBounds:
 
 def launch_from_here(command: ShellCommand) -> Launch:
     """The command with what this process would hand on to a child of its own."""
-    inherited = {
-        name: value for name, value in os.environ.items() if name not in _NOT_INHERITED
-    }
+    inherited = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     return Launch(
         argv=command.argv(),
         cwd=command.cwd,
@@ -134,12 +133,12 @@ def job_environment(launch: Launch, home: Home, session: str, task_id: str) -> d
     }
 
 
-def hand_over(home: Home, task_id: str, launch: Launch) -> None:
-    """Leave the launch for the keeper, readable by the owner only, whole or not at all."""
+def hand_over(home: Home, task_id: str, launch: Launch) -> str:
+    """Leave the launch for the keeper, readable by the owner only. Answers its name."""
     for folder in (home.tasks, home.task(task_id)):
         with contextlib.suppress(FileExistsError):
             os.mkdir(folder, 0o700)
-    path = home.launch(task_id)
+    name = secrets.token_hex(6)
     document = {
         "argv": list(launch.argv),
         "cwd": launch.cwd,
@@ -148,22 +147,22 @@ def hand_over(home: Home, task_id: str, launch: Launch) -> None:
         "open_files": launch.open_files,
         "separate_stderr": launch.separate_stderr,
     }
-    fd = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    fd = os.open(home.launch(task_id, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(fd, "w", encoding="ascii") as file:
         json.dump(document, file)
-    os.rename(f"{path}.new", path)
+    return name
 
 
-def take_over(home: Home, task_id: str) -> Launch:
-    """Read what was handed over. OSError or ValueError where it is missing or broken."""
-    with open(home.launch(task_id), encoding="ascii") as file:
+def take_over(home: Home, task_id: str, name: str) -> Launch:
+    """Read what was handed over. OSError, ValueError or TypeError where it is gone or broken."""
+    with open(home.launch(task_id, name), encoding="ascii") as file:
         document = json.load(file)
     return Launch(**document)
 
 
 def discard_hand_over(home: Home, task_id: str) -> None:
     """The start was made, or never will be: the environment goes."""
-    try:
-        os.unlink(home.launch(task_id))
-    except FileNotFoundError:
-        pass
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(home.task(task_id)):
+            if name.startswith(LAUNCH):  # also of starts of the same id that came too late
+                os.unlink(f"{home.task(task_id)}/{name}")

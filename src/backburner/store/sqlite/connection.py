@@ -38,16 +38,15 @@ def connect(path: str, *, readonly: bool = False, create: bool = True) -> apsw.C
     try:
         connection = apsw.Connection(path, flags=flags)
         connection.set_busy_timeout(BUSY_MS)
-        cursor = connection.cursor()
         if readonly:
             # Not opened read-only: a reader must be able to recover the WAL after a crash.
-            cursor.execute("PRAGMA query_only = ON")
+            set_pragma(connection, "query_only", "ON")
         else:
-            cursor.execute("PRAGMA journal_mode = WAL")
+            set_pragma(connection, "journal_mode", "WAL")
         # FULL: a commit that returned is on disk, also after a power cut.
-        cursor.execute("PRAGMA synchronous = FULL")
-        cursor.execute("PRAGMA foreign_keys = ON")
-        cursor.execute("PRAGMA cache_size = -4096")
+        set_pragma(connection, "synchronous", "FULL")
+        set_pragma(connection, "foreign_keys", "ON")
+        set_pragma(connection, "cache_size", -4096)
     except apsw.Error as error:
         raise explain(error, path) from error
     return connection
@@ -55,15 +54,26 @@ def connect(path: str, *, readonly: bool = False, create: bool = True) -> apsw.C
 
 def is_ours(connection: apsw.Connection) -> bool:
     """Whether the file is empty or was made by Backburner."""
-    application = connection.pragma("application_id")
+    application = pragma(connection, "application_id")
     if application == _APPLICATION_ID:
         return True
-    return application == 0 and connection.pragma("user_version") == 0
+    return application == 0 and pragma(connection, "user_version") == 0
 
 
 def mark_as_ours(connection: apsw.Connection) -> None:
     """Write our name into the header of the file."""
-    connection.pragma("application_id", _APPLICATION_ID)
+    set_pragma(connection, "application_id", _APPLICATION_ID)
+
+
+def pragma(connection: apsw.Connection, name: str) -> int:
+    """A number that SQLite keeps about the file or the connection."""
+    # apsw's types name a class that Python 3.11 does not have, so they are unknown to us.
+    return int(connection.pragma(name))  # pyright: ignore[reportUnknownMemberType]
+
+
+def set_pragma(connection: apsw.Connection, name: str, value: int | str) -> None:
+    """Set one."""
+    connection.pragma(name, value)  # pyright: ignore[reportUnknownMemberType]
 
 
 def explain(error: apsw.Error, path: str) -> StoreError:

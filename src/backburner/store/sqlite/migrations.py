@@ -1,14 +1,15 @@
 """Bringing the file to the newest shape: numbered `.sql` files, each applied once, under a lock."""
 
+import os
 import re
 from functools import cache
-from importlib import resources
 
 import apsw
 
 from backburner.model.errors import StoreUnusable
-from backburner.store.sqlite.connection import is_ours, mark_as_ours
-from backburner.store.sqlite.queries import sql_file
+from backburner.store.sqlite.connection import is_ours, mark_as_ours, pragma, set_pragma
+from backburner.store.sqlite.queries import SQL_FOLDER, sql_file
+from backburner.store.sqlite.transaction import Statements
 
 _NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
 
@@ -16,8 +17,7 @@ _NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
 @cache
 def migrations() -> dict[int, str]:
     """The number and file name of every migration, in order."""
-    names = (entry.name for entry in (resources.files(__package__) / "sql").iterdir())
-    matches = (_NUMBERED.fullmatch(name) for name in names)
+    matches = (_NUMBERED.fullmatch(name) for name in os.listdir(SQL_FOLDER))
     return dict(sorted((int(match[1]), match[0]) for match in matches if match))
 
 
@@ -29,7 +29,7 @@ def migrate(connection: apsw.Connection, *, up_to: int | None = None) -> None:
             f"{connection.filename} is a database of another program",
             remedy="choose another home with --home",
         )
-    version = int(connection.pragma("user_version"))
+    version = pragma(connection, "user_version")
     if version > newest:
         raise StoreUnusable(
             f"the record was written by a newer Backburner (format {version}, known: {newest})",
@@ -38,11 +38,11 @@ def migrate(connection: apsw.Connection, *, up_to: int | None = None) -> None:
     for number, name in migrations().items():
         if version < number <= (up_to or newest):
             with connection:  # one transaction for a migration and its number
-                connection.execute(sql_file(name))
-                connection.pragma("user_version", number)
+                Statements(connection).command(sql_file(name))
+                set_pragma(connection, "user_version", number)
     mark_as_ours(connection)
 
 
 def is_current(connection: apsw.Connection) -> bool:
     """Whether nothing is missing."""
-    return int(connection.pragma("user_version")) == max(migrations())
+    return pragma(connection, "user_version") == max(migrations())

@@ -1,26 +1,29 @@
 """The named statements of `sql/queries.sql`, loaded once."""
 
+import os
 import re
 from functools import cache
-from importlib import resources
 
-from backburner.store.sqlite.rows import TASK_COLUMNS
+from backburner.store.sqlite.rows import CHANGED_TASK, JOINED_TASK
+
+SQL_FOLDER = os.path.join(os.path.dirname(__file__), "sql")
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
 def sql_file(name: str) -> str:
     """The text of a file beside this one."""
-    return (resources.files(__package__) / "sql" / name).read_text(encoding="utf-8")
+    with open(os.path.join(SQL_FOLDER, name), encoding="utf-8") as file:
+        return file.read()
 
 
 @cache
 def _all() -> dict[str, str]:
     parts = _NAME.split(sql_file("queries.sql"))
     return {
-        name: "\n".join(
-            line for line in body.splitlines() if line and not line.startswith("--")
-        ).replace("{task}", TASK_COLUMNS)
+        name: "\n".join(line for line in body.splitlines() if line and not line.startswith("--"))
+        .replace("{task}", JOINED_TASK)
+        .replace("{changed}", CHANGED_TASK)
         for name, body in zip(parts[1::2], parts[2::2], strict=True)
     }
 

@@ -15,10 +15,10 @@ from backburner.model.signals import Signal, SignalState
 from backburner.model.states import Kind, State
 from backburner.model.task import Task
 from backburner.store.protocol import Scope
-from backburner.store.sqlite.connection import connect, explain
+from backburner.store.sqlite.connection import connect, explain, pragma
 from backburner.store.sqlite.migrations import is_current
-from backburner.store.sqlite.queries import query
 from backburner.store.sqlite.rows import to_event, to_json, to_signal, to_task
+from backburner.store.sqlite.transaction import Row, Statements
 
 _NEWEST = 2**62
 
@@ -29,6 +29,7 @@ class Reader:
     def __init__(self, path: str) -> None:
         self._path = path
         self._connection = connect(path, readonly=True, create=False)
+        self._statements = Statements(self._connection)
 
     @classmethod
     def if_current(cls, path: str) -> "Reader | None":
@@ -41,9 +42,9 @@ class Reader:
         reader.close()
         return None
 
-    def _rows(self, name: str, **values: Any) -> list[tuple[Any, ...]]:
+    def _rows(self, name: str, /, **values: Any) -> list[Row]:
         try:
-            return list(self._connection.execute(query(name), values))
+            return self._statements.rows(name, **values)
         except apsw.Error as error:
             raise explain(error, self._path) from error
 
@@ -146,7 +147,7 @@ class Reader:
 
     def data_version(self) -> int:
         """Changes when another connection has committed."""
-        return int(self._connection.pragma("data_version"))
+        return pragma(self._connection, "data_version")
 
     def close(self) -> None:
         """Close the connection."""

@@ -9,11 +9,48 @@ from backburner.model.signals import Signal, SignalKind, SignalState
 from backburner.model.states import ErrorKind, Kind, State
 from backburner.model.task import Place, Progress, StopRequest, Task
 
-TASK_COLUMNS = """t.seq, t.id, t.owner, t.session, t.kind, t.title, t.spec, t.state, t.attempt,
-    t.created_at, t.started_at, t.finished_at, t.max_runtime_s, t.detail, t.progress, t.ready_at,
-    t.parked_at, t.exit_code, t.error_kind, t.error_message, t.summary, t.result, t.boot_id,
-    t.started_boot, t.pid, t.cgroup, t.stop_at, t.stop_grace_s, t.output_bytes, t.dropped_bytes,
-    t.leftovers, t.parent, t.schedule, s.state, s.delivered_at"""
+_COLUMNS = [
+    "seq",
+    "id",
+    "owner",
+    "session",
+    "kind",
+    "title",
+    "spec",
+    "state",
+    "attempt",
+    "created_at",
+    "started_at",
+    "finished_at",
+    "max_runtime_s",
+    "detail",
+    "progress",
+    "ready_at",
+    "parked_at",
+    "exit_code",
+    "error_kind",
+    "error_message",
+    "summary",
+    "result",
+    "boot_id",
+    "started_boot",
+    "pid",
+    "cgroup",
+    "stop_at",
+    "stop_grace_s",
+    "output_bytes",
+    "dropped_bytes",
+    "leftovers",
+    "parent",
+    "schedule",
+    "hand_over",
+]
+
+JOINED_TASK = ", ".join([*(f"t.{name}" for name in _COLUMNS), "s.state", "s.delivered_at"])
+"""For a SELECT that joins the signal of the end as `s`."""
+
+CHANGED_TASK = ", ".join([*_COLUMNS, "NULL", "NULL"])
+"""For a RETURNING, which cannot join."""
 
 
 def to_json(value: Any) -> str:
@@ -22,13 +59,13 @@ def to_json(value: Any) -> str:
 
 
 def to_task(row: tuple[Any, ...]) -> Task:
-    """A row of TASK_COLUMNS as a task."""
+    """A row of JOINED_TASK or CHANGED_TASK as a task."""
     (
         seq, task_id, owner, session, kind, title, spec, state, attempt,
         created_at, started_at, finished_at, max_runtime_s, detail, progress, ready_at,
         parked_at, exit_code, error_kind, error_message, summary, result, boot_id,
         started_boot, pid, cgroup, stop_at, stop_grace_s, output_bytes, dropped_bytes,
-        leftovers, parent, schedule, signal_state, signal_delivered_at,
+        leftovers, parent, schedule, hand_over, signal_state, signal_delivered_at,
     ) = row  # fmt: skip
     return Task(
         seq=seq,
@@ -59,6 +96,7 @@ def to_task(row: tuple[Any, ...]) -> Task:
         leftovers=leftovers,
         parent=parent,
         schedule=schedule,
+        hand_over=hand_over,
         signal_state=SignalState(signal_state) if signal_state else None,
         signal_delivered_at=signal_delivered_at,
     )

@@ -4,26 +4,24 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-import apsw
 
 from backburner.model import clock
 from backburner.model.ending import Ending
 from backburner.model.errors import Conflict, LimitReached, StoreUnusable
 from backburner.model.events import Event, EventKind
 from backburner.model.home import Home
-from backburner.model.signals import END_SIGNALS, INBOX, Signal, SignalState, end_key
-from backburner.model.states import Kind, State, sources
+from backburner.model.signals import Signal, SignalState
+from backburner.model.states import Kind, State
 from backburner.model.task import NewTask, Place, Progress, Task
-from backburner.model.telling import end_text
 from backburner.store.protocol import Output, Scope
 from backburner.store.sqlite.connection import connect
 from backburner.store.sqlite.migrations import is_current, migrate
-from backburner.store.sqlite.queries import query
 from backburner.store.sqlite.reader import Reader, within
-from backburner.store.sqlite.rows import to_json, to_signal, to_task
+from backburner.store.sqlite.rows import to_json, to_signal
+from backburner.store.sqlite.transaction import Statements
 from backburner.store.sqlite.wake import WakeFolder
 from backburner.store.sqlite.writer import WriteLock, Writer
 
@@ -140,91 +138,56 @@ class SqliteStore:
     async def create(self, task: NewTask, *, limit: int, ending: Ending | None = None) -> Task:
         spec = to_json(task.spec)
 
-        def operation(cursor: apsw.Cursor) -> Task:
-            existing = _get(cursor, task.id)
+        def operation(run: Statements) -> Task:
+            existing = run.task("task_get", id=task.id)
             if existing is not None:
                 return _same_or_conflict(existing, task)
-            count = cursor.execute(
-                query("task_count_active"),
-                {"owner": task.owner, "session": task.session, "kind": task.kind},
-            ).get
-            if ending is None and count >= limit:
-                raise LimitReached(
-                    f"session {task.session!r} has {count} active {task.kind} tasks, "
-                    f"and {limit} is the limit",
-                    remedy="wait for one to end, or stop one",
-                )
-            now = clock.now()
-            seq = cursor.execute(
-                query("task_insert"),
-                {
-                    "id": task.id,
-                    "owner": task.owner,
-                    "session": task.session,
-                    "kind": task.kind,
-                    "title": task.title,
-                    "spec": spec,
-                    "now": now,
-                    "max_runtime_s": task.max_runtime_s,
-                    "parent": task.parent,
-                    "schedule": task.schedule,
-                },
-            ).get
-            _event(cursor, seq, 1, EventKind.CREATED, {})
-            if ending is not None:
-                finished = _finish(cursor, task.id, 1, ending, None, 0)
-                assert finished is not None
-                return finished
-            return Task(
-                seq=seq,
+            if ending is None:
+                _refuse_above(limit, run, task)
+            created = run.task(
+                "task_insert",
                 id=task.id,
                 owner=task.owner,
                 session=task.session,
                 kind=task.kind,
                 title=task.title,
-                spec=task.spec,
-                state=State.QUEUED,
-                attempt=1,
-                created_at=now,
+                spec=spec,
+                now=clock.now(),
                 max_runtime_s=task.max_runtime_s,
                 parent=task.parent,
                 schedule=task.schedule,
+                hand_over=task.hand_over,
             )
+            assert created is not None
+            run.add_event(created, EventKind.CREATED, {})
+            if ending is None:
+                return created
+            return run.finish(task.id, created.attempt, ending) or created
 
         return await self._writer.write(operation)
 
     async def claim(self, task_id: str, attempt: int, place: Place) -> Task | None:
-        def operation(cursor: apsw.Cursor) -> Task | None:
-            row = cursor.execute(
-                query("task_claim"),
-                {
-                    "id": task_id,
-                    "attempt": attempt,
-                    "now": clock.now(),
-                    "boot_id": place.boot_id,
-                    "started_boot": place.started_boot,
-                    "pid": place.pid,
-                    "cgroup": place.cgroup,
-                },
-            ).get
-            if row is None:
-                return None
-            _event(cursor, *row, EventKind.STARTED, {"attempt": attempt})
-            return _get(cursor, task_id)
-
-        return await self._writer.write(operation)
+        return await self._change(
+            "task_claim",
+            EventKind.STARTED,
+            {"attempt": attempt},
+            id=task_id,
+            attempt=attempt,
+            now=clock.now(),
+            boot_id=place.boot_id,
+            started_boot=place.started_boot,
+            pid=place.pid,
+            cgroup=place.cgroup,
+        )
 
     async def requeue(self, task_id: str, attempt: int, reason: str) -> Task | None:
-        def operation(cursor: apsw.Cursor) -> Task | None:
-            values = {"id": task_id, "attempt": attempt}
-            row = cursor.execute(query("task_requeue"), values).get
-            if row is None:
-                return None
-            data = {"attempt": attempt + 1, "reason": reason}
-            _event(cursor, *row, EventKind.REQUEUED, data)
-            return _get(cursor, task_id)
-
-        return await self._writer.write(operation)
+        return await self._change(
+            "task_requeue",
+            EventKind.REQUEUED,
+            {"attempt": attempt + 1, "reason": reason},
+            id=task_id,
+            attempt=attempt,
+        )
 
     async def finish(
         self,
@@ -236,32 +199,31 @@ class SqliteStore:
         leftovers: int = 0,
     ) -> Task | None:
         return await self._writer.write(
-            lambda cursor: _finish(cursor, task_id, attempt, ending, output, leftovers)
+            lambda run: run.finish(task_id, attempt, ending, output=output, leftovers=leftovers)
         )
 
     async def request_stop(self, task_id: str, scope: Scope, grace_s: float) -> Task | None:
-        def operation(cursor: apsw.Cursor) -> Task | None:
-            task = _get(cursor, task_id)
+        def operation(run: Statements) -> Task | None:
+            task = run.task("task_get", id=task_id)
             if task is None or not within(task, scope):
                 return None
             if task.state is State.QUEUED:
-                return _finish(cursor, task_id, task.attempt, Ending.canceled(), None, 0)
+                return run.finish(task_id, task.attempt, Ending.canceled())
             if task.stop is not None and task.stop.grace_s <= grace_s:
                 return task  # asked before, and at least as urgently
-            values = {"id": task_id, "now": clock.now(), "grace_s": grace_s}
-            row = cursor.execute(query("task_request_stop"), values).get
-            if row is None:
+            asked = run.task("task_request_stop", id=task_id, now=clock.now(), grace_s=grace_s)
+            if asked is None:
                 return task
-            _event(cursor, *row, EventKind.STOP_REQUESTED, {"grace_s": grace_s})
-            return _get(cursor, task_id)
+            run.add_event(asked, EventKind.STOP_REQUESTED, {"grace_s": grace_s})
+            return run.task("task_get", id=task_id)
 
         return await self._writer.write(operation)
 
     async def located(self, task_id: str, attempt: int, place: Place) -> bool:
-        values = {"id": task_id, "attempt": attempt, "pid": place.pid, "cgroup": place.cgroup}
-        return await self._writer.write(
-            lambda cursor: cursor.execute(query("task_located"), values).get is not None
+        count = await self._count(
+            "task_located", id=task_id, attempt=attempt, pid=place.pid, cgroup=place.cgroup
         )
+        return bool(count)
 
     async def note(
         self,
@@ -274,27 +236,32 @@ class SqliteStore:
         leftovers: int | None = None,
         output: Output | None = None,
     ) -> bool:
-        shown = None if progress is None else _progress(progress)
+        shown = None if progress is None else asdict(progress)
         facts = {"detail": detail, "progress": shown, "leftovers": leftovers}
+        noted = await self._change(
+            "task_note",
+            kind,
+            {name: value for name, value in facts.items() if value is not None},
+            id=task_id,
+            attempt=attempt,
+            detail=detail,
+            progress=None if shown is None else to_json(shown),
+            leftovers=leftovers,
+            output_bytes=output.total if output else None,
+            dropped_bytes=output.dropped if output else None,
+        )
+        return noted is not None
 
-        def operation(cursor: apsw.Cursor) -> bool:
-            row = cursor.execute(
-                query("task_note"),
-                {
-                    "id": task_id,
-                    "attempt": attempt,
-                    "detail": detail,
-                    "progress": None if shown is None else to_json(shown),
-                    "leftovers": leftovers,
-                    "output_bytes": output.total if output else None,
-                    "dropped_bytes": output.dropped if output else None,
-                },
-            ).get
-            if row is None:
-                return False
-            said = {name: value for name, value in facts.items() if value is not None}
-            _event(cursor, *row, kind, said)
-            return True
+    async def _change(
+        self, name: str, kind: EventKind, data: dict[str, Any], /, **values: Any
+    ) -> Task | None:
+        """A guarded statement on one task, and the event that tells of it."""
+
+        def operation(run: Statements) -> Task | None:
+            task = run.task(name, **values)
+            if task is not None:
+                run.add_event(task, kind, data)
+            return task
 
         return await self._writer.write(operation)
 
@@ -303,20 +270,18 @@ class SqliteStore:
     async def claim_signals(
         self, scope: Scope, *, consumer: str, limit: int, lease_s: float
     ) -> list[Signal]:
-        def operation(cursor: apsw.Cursor) -> list[Signal]:
+        def operation(run: Statements) -> list[Signal]:
             boot_now = clock.boot_now()
-            rows = cursor.execute(
-                query("signals_claim"),
-                {
-                    "owner": scope.owner,
-                    "session": scope.session,
-                    "consumer": consumer,
-                    "limit": limit,
-                    "boot": self._boot_id,
-                    "boot_now": boot_now,
-                    "lease_until": boot_now + round(lease_s * clock.SECOND),
-                    "now": clock.now(),
-                },
+            rows = run.rows(
+                "signals_claim",
+                owner=scope.owner,
+                session=scope.session,
+                consumer=consumer,
+                limit=limit,
+                boot=self._boot_id,
+                boot_now=boot_now,
+                lease_until=boot_now + round(lease_s * clock.SECOND),
+                now=clock.now(),
             )
             return sorted((to_signal(row) for row in rows), key=lambda signal: signal.seq)
 
@@ -343,10 +308,9 @@ class SqliteStore:
     async def forget(self, task_ids: Sequence[str]) -> int:
         return await self._count("task_forget", ids=to_json(task_ids))
 
-    async def _count(self, name: str, **values: Any) -> int:
-        return await self._writer.write(
-            lambda cursor: len(cursor.execute(query(name), values).fetchall())
-        )
+    async def _count(self, name: str, /, **values: Any) -> int:
+        """How many rows a statement has changed."""
+        return await self._writer.write(lambda run: len(run.rows(name, **values)))
 
     async def close(self) -> None:
         self._look.cancel()
@@ -375,92 +339,15 @@ def open_store(root: Path, boot_id: str) -> SqliteStore:
         ) from error
 
 
-# Steps of a transaction
-
-
-def _get(cursor: apsw.Cursor, task_id: str) -> Task | None:
-    for row in cursor.execute(query("task_get"), {"id": task_id}):
-        return to_task(row)
-    return None
-
-
-def _event(
-    cursor: apsw.Cursor, task: int, number: int, kind: EventKind, data: dict[str, Any]
-) -> None:
-    cursor.execute(
-        query("event_insert"),
-        {"task": task, "number": number, "at": clock.now(), "kind": kind, "data": to_json(data)},
-    )
-
-
-def _finish(
-    cursor: apsw.Cursor,
-    task_id: str,
-    attempt: int,
-    ending: Ending,
-    output: Output | None,
-    leftovers: int,
-) -> Task | None:
-    now = clock.now()
-    error = ending.error
-    row = cursor.execute(
-        query("task_finish"),
-        {
-            "id": task_id,
-            "attempt": attempt,
-            "state": ending.state,
-            "sources": to_json(sources(ending.state)),
-            "now": now,
-            "exit_code": ending.exit_code,
-            "error_kind": error.kind if error else None,
-            "error_message": error.message if error else None,
-            "summary": ending.summary,
-            "result": None if ending.result is None else to_json(ending.result),
-            "output_bytes": output.total if output else None,
-            "dropped_bytes": output.dropped if output else None,
-            "leftovers": leftovers,
-        },
-    ).get
-    if row is None:
-        return None
-    seq, number, owner, session, title, elapsed = row
-    _event(cursor, seq, number, EventKind.FINISHED, _ending_data(ending, leftovers))
-    cursor.execute(
-        query("signal_insert"),
-        {
-            "key": end_key(task_id),
-            "task": seq,
-            "owner": owner,
-            "session": session,
-            "kind": END_SIGNALS[ending.state],
-            "text": end_text(title, task_id, ending, elapsed),
-            "data": to_json(_ending_data(ending, leftovers)),
-            "channel": INBOX,
-            "now": now,
-        },
-    )
-    return _get(cursor, task_id)
-
-
-def _ending_data(ending: Ending, leftovers: int) -> dict[str, Any]:
-    error = ending.error
-    data = {
-        "state": ending.state.value,
-        "exit_code": ending.exit_code,
-        "error": {"kind": error.kind.value, "message": error.message} if error else None,
-        "summary": ending.summary,
-        "leftovers": leftovers or None,
-    }
-    return {name: value for name, value in data.items() if value is not None}
-
-
-def _progress(progress: Progress) -> dict[str, Any]:
-    return {
-        "current": progress.current,
-        "total": progress.total,
-        "unit": progress.unit,
-        "label": progress.label,
-    }
+def _refuse_above(limit: int, run: Statements, task: NewTask) -> None:
+    row = run.row("task_count_active", owner=task.owner, session=task.session, kind=task.kind)
+    count = row[0] if row else 0
+    if count >= limit:
+        raise LimitReached(
+            f"session {task.session!r} has {count} active {task.kind} tasks, "
+            f"and {limit} is the limit",
+            remedy="wait for one to end, or stop one",
+        )
 
 
 def _same_or_conflict(existing: Task, wanted: NewTask) -> Task:

@@ -7,6 +7,7 @@ unfair.
 """
 
 import asyncio
+import contextlib
 import fcntl
 import os
 import threading
@@ -18,9 +19,10 @@ import apsw
 
 from backburner.model.errors import StoreError
 from backburner.store.sqlite.connection import explain
+from backburner.store.sqlite.transaction import Statements
 
 Result = TypeVar("Result")
-Operation = Callable[[apsw.Cursor], Any]
+Operation = Callable[[Statements], Any]
 
 _BATCH = 512
 """Bounds the time that one transaction holds the lock against other processes."""
@@ -78,6 +80,7 @@ class Writer:
         committed: Callable[[], None],
     ) -> None:
         self._connection = connection
+        self._statements = Statements(connection)
         self._lock = lock
         self._committed = committed
         self._closing = False
@@ -85,7 +88,7 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="backburner-writer", daemon=True)
         self._thread.start()
 
-    async def write(self, operation: Callable[[apsw.Cursor], Result]) -> Result:
+    async def write(self, operation: Callable[[Statements], Result]) -> Result:
         """Run ``operation`` in a transaction; returns when it is on disk."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
@@ -120,20 +123,19 @@ class Writer:
 
     def _commit(self, done: list[_Waiting]) -> None:
         """Run and commit ``done`` and what arrives meanwhile."""
-        connection = self._connection
-        cursor = connection.cursor()
-        cursor.execute("BEGIN IMMEDIATE")
+        run = self._statements.command
+        run("BEGIN IMMEDIATE")
         try:
             index = 0
             while index < len(done):
-                self._attempt(cursor, done[index])
+                self._attempt(done[index])
                 index += 1
                 if index == len(done) and index < _BATCH:
                     self._take_more(done)
-            cursor.execute("COMMIT")
+            run("COMMIT")
         except BaseException:
-            if connection.in_transaction:
-                cursor.execute("ROLLBACK")
+            if self._connection.in_transaction:
+                run("ROLLBACK")
             raise
 
     def _take_more(self, done: list[_Waiting]) -> None:
@@ -147,20 +149,21 @@ class Writer:
         except Empty:
             pass
 
-    def _attempt(self, cursor: apsw.Cursor, waiting: _Waiting) -> None:
-        cursor.execute("SAVEPOINT operation")
+    def _attempt(self, waiting: _Waiting) -> None:
+        run = self._statements.command
+        run("SAVEPOINT operation")
         try:
-            waiting.result = waiting.operation(cursor)
+            waiting.result = waiting.operation(self._statements)
         except Exception as error:
             if not self._connection.in_transaction:
                 raise  # SQLite gave up the whole transaction: a full disk does that
-            cursor.execute("ROLLBACK TO operation")
+            run("ROLLBACK TO operation")
             waiting.error = (
                 explain(error, self._connection.filename)
                 if isinstance(error, apsw.Error)
                 else error
             )
-        cursor.execute("RELEASE operation")
+        run("RELEASE operation")
 
 
 def _settle(done: list[_Waiting]) -> None:
@@ -168,10 +171,8 @@ def _settle(done: list[_Waiting]) -> None:
     for waiting in done:
         by_loop.setdefault(waiting.loop, []).append(waiting)
     for loop, settled in by_loop.items():
-        try:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(_settle_all, settled)
-        except RuntimeError:
-            pass  # the loop is closed: nobody waits any more
     done.clear()
 
 

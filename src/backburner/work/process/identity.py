@@ -11,7 +11,7 @@ def boot_id() -> str:
         with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
             return file.read().strip()
     except OSError:
-        import psutil  # noqa: PLC0415 - only where there is no /proc
+        import psutil
 
         return f"boot-{int(psutil.boot_time())}"
 

@@ -13,7 +13,7 @@ import os
 import re
 import resource
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 
 from backburner.work.process.identity import read_proc
 
@@ -33,7 +33,7 @@ def mark_for(home: str, task_id: str, attempt: int) -> Mark:
 
 
 @contextlib.contextmanager
-def marking_children(mark: Mark) -> Iterator[bool]:
+def marking_children(mark: Mark) -> Generator[bool]:
     """Children started inside carry the mark. Yields whether that is possible here."""
     if sys.platform != "linux":
         yield False

@@ -5,6 +5,7 @@ task's id in its environment: the union, because each sign can be lost in its ow
 through descriptors that were opened before the signs were read, so a recycled pid is never hit.
 """
 
+import contextlib
 import os
 import signal
 from dataclasses import dataclass
@@ -24,13 +25,13 @@ class Tree:
     cgroup: str | None
 
     def is_populated(self) -> bool:
-        """Whether anything of it runs: asked at every end, so only the cgroup where there is one."""
+        """Whether anything of it runs. Asked at every end: only the cgroup where there is one."""
         if self.cgroup is not None:
             return cgroup.is_populated(self.cgroup)
         return bool(self.members())
 
     def members(self) -> list[int]:
-        """The processes that run now, by every sign; ended ones that nobody collected are left out."""
+        """The processes that run now, by every sign; those that ended uncollected are left out."""
         found = set(cgroup.members(self.cgroup)) if self.cgroup is not None else set[int]()
         for name in os.listdir("/proc"):
             if name.isdigit() and int(name) not in found and self._carries_sign(name):
@@ -63,10 +64,9 @@ class Tree:
             if not self._still_member(pid):
                 os.close(fd)
                 continue
-            try:
+            # Gone, or with raised privileges: the proof at the end will tell.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 signal.pidfd_send_signal(fd, number)
-            except (ProcessLookupError, PermissionError):
-                pass  # gone, or raised its privileges: the proof at the end will tell
             watched.append(fd)
         return watched
 

@@ -37,6 +37,7 @@ CREATE TABLE task (
     leftovers     INTEGER NOT NULL DEFAULT 0 CHECK (leftovers >= 0),
     parent        TEXT,
     schedule      TEXT,
+    hand_over     TEXT,
     events        INTEGER NOT NULL DEFAULT 0,
     CHECK ((finished_at IS NOT NULL) = (state IN ('succeeded', 'failed', 'canceled'))),
     CHECK ((error_kind IS NOT NULL) = (state = 'failed')),

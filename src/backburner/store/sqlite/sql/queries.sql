@@ -1,13 +1,14 @@
 -- Every statement that the store runs, by name. A line `-- name:` opens a statement; the comment
--- under it says what it is for. {task} stands for the columns of a task, in the order of rows.py.
+-- under it says what it is for. {task} and {changed} stand for
+-- the columns of a task in the order of rows.py, in a SELECT and in a RETURNING.
 
 -- name: task_insert
 -- A task that has not started, or that could not.
 INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, max_runtime_s,
-                  parent, schedule, events)
+                  parent, schedule, hand_over, events)
 VALUES (:id, :owner, :session, :kind, :title, :spec, 'queued', :now, :max_runtime_s,
-        :parent, :schedule, 1)
-RETURNING seq;
+        :parent, :schedule, :hand_over, 1)
+RETURNING {changed};
 
 -- name: task_count_active
 -- How many places of its session a kind of task takes now.
@@ -66,7 +67,7 @@ ORDER BY t.seq LIMIT :limit;
 UPDATE task SET state = 'running', started_at = :now, boot_id = :boot_id,
                 started_boot = :started_boot, pid = :pid, cgroup = :cgroup, events = events + 1
 WHERE id = :id AND attempt = :attempt AND state = 'queued'
-RETURNING seq, events;
+RETURNING {changed};
 
 -- name: task_requeue
 -- running → queued, one attempt on.
@@ -74,7 +75,7 @@ UPDATE task SET state = 'queued', attempt = attempt + 1, started_at = NULL, boot
                 started_boot = NULL, pid = NULL, cgroup = NULL, detail = NULL, progress = NULL,
                 ready_at = NULL, events = events + 1
 WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
-RETURNING seq, events;
+RETURNING {changed};
 
 -- name: task_finish
 -- An active state → the ending. A clock that was set back does not end a task before its start.
@@ -84,8 +85,7 @@ UPDATE task SET state = :state, finished_at = max(:now, created_at, coalesce(sta
                 output_bytes = coalesce(:output_bytes, output_bytes),
                 dropped_bytes = coalesce(:dropped_bytes, dropped_bytes), events = events + 1
 WHERE id = :id AND attempt = :attempt AND state IN (SELECT value FROM json_each(:sources))
-RETURNING seq, events, owner, session, title,
-          finished_at - coalesce(started_at, finished_at) AS elapsed;
+RETURNING {changed};
 
 -- name: task_request_stop
 -- An active task, or one that left processes behind, is asked to end; the first request stays,
@@ -94,7 +94,7 @@ UPDATE task SET stop_at = coalesce(stop_at, :now),
                 stop_grace_s = min(coalesce(stop_grace_s, :grace_s), :grace_s),
                 events = events + 1
 WHERE id = :id AND (state IN ('running', 'input_required') OR leftovers > 0)
-RETURNING seq, events;
+RETURNING {changed};
 
 -- name: task_located
 -- Where an attempt runs.
@@ -109,7 +109,7 @@ UPDATE task SET detail = coalesce(:detail, detail), progress = coalesce(:progres
                 output_bytes = coalesce(:output_bytes, output_bytes),
                 dropped_bytes = coalesce(:dropped_bytes, dropped_bytes), events = events + 1
 WHERE id = :id AND attempt = :attempt
-RETURNING seq, events;
+RETURNING {changed};
 
 -- name: task_prunable
 -- Ended before a time, with nothing left running.
@@ -125,7 +125,9 @@ WHERE id IN (SELECT value FROM json_each(:ids)) AND finished_at IS NOT NULL AND 
 RETURNING seq;
 
 -- name: event_insert
-INSERT INTO event (task, number, at, kind, data) VALUES (:task, :number, :at, :kind, :data);
+-- The change that it tells of has raised the count in the task's row.
+INSERT INTO event (task, number, at, kind, data)
+SELECT :task, events, :at, :kind, :data FROM task WHERE seq = :task;
 
 -- name: events_of_task
 SELECT e.seq, t.id, e.number, e.at, e.kind, e.data

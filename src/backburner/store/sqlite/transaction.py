@@ -1,0 +1,120 @@
+"""What happens inside one transaction: statements by name, and the steps that changes share.
+
+The only code that hands values to SQLite, for reading and for writing.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import apsw
+
+from backburner.model import clock
+from backburner.model.ending import Ending
+from backburner.model.events import EventKind
+from backburner.model.signals import END_SIGNALS, INBOX, SignalState, end_key
+from backburner.model.states import sources
+from backburner.model.task import Task
+from backburner.model.telling import end_text
+from backburner.store.protocol import Output
+from backburner.store.sqlite.queries import query
+from backburner.store.sqlite.rows import to_json, to_task
+
+Row = tuple[Any, ...]
+
+
+class Statements:
+    """Runs the named statements on one connection."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self.connection = connection
+        # apsw's types name a class that Python 3.11 does not have, so they are unknown to us.
+        self._execute: Any = connection.cursor().execute  # pyright: ignore[reportUnknownMemberType]
+
+    def command(self, text: str) -> None:
+        """Run a statement that has neither a name nor values: BEGIN and its like."""
+        self._execute(text)
+
+    def rows(self, name: str, /, **values: Any) -> list[Row]:
+        """Every row of a statement."""
+        return self._execute(query(name), values).fetchall()
+
+    def row(self, name: str, /, **values: Any) -> Row | None:
+        """The first row; the statement is run to its end."""
+        rows = self.rows(name, **values)
+        return rows[0] if rows else None
+
+    def task(self, name: str, /, **values: Any) -> Task | None:
+        """The task that a statement gives."""
+        row = self.row(name, **values)
+        return None if row is None else to_task(row)
+
+    def add_event(self, task: Task, kind: EventKind, data: dict[str, Any]) -> None:
+        """The event that goes with a change that the task's row has counted already."""
+        self.rows("event_insert", task=task.seq, at=clock.now(), kind=kind, data=to_json(data))
+
+    def finish(
+        self,
+        task_id: str,
+        attempt: int,
+        ending: Ending,
+        *,
+        output: Output | None = None,
+        leftovers: int = 0,
+    ) -> Task | None:
+        """An active state → the ending, with its event and its signal."""
+        error = ending.error
+        task = self.task(
+            "task_finish",
+            id=task_id,
+            attempt=attempt,
+            state=ending.state,
+            sources=_sources_of(ending),
+            now=clock.now(),
+            exit_code=ending.exit_code,
+            error_kind=error.kind if error else None,
+            error_message=error.message if error else None,
+            summary=ending.summary,
+            result=None if ending.result is None else to_json(ending.result),
+            output_bytes=output.total if output else None,
+            dropped_bytes=output.dropped if output else None,
+            leftovers=leftovers,
+        )
+        if task is None:
+            return None
+        finished_at = task.finished_at or 0
+        data = _ending_data(ending, leftovers)
+        self.add_event(task, EventKind.FINISHED, data)
+        self.rows(
+            "signal_insert",
+            key=end_key(task_id),
+            task=task.seq,
+            owner=task.owner,
+            session=task.session,
+            kind=END_SIGNALS[ending.state],
+            text=end_text(task.title, task_id, ending, task.elapsed_us(finished_at)),
+            data=to_json(data),
+            channel=INBOX,
+            now=finished_at,
+        )
+        return replace(task, signal_state=SignalState.PENDING)
+
+
+_SOURCES: dict[str, str] = {}
+
+
+def _sources_of(ending: Ending) -> str:
+    if ending.state not in _SOURCES:
+        _SOURCES[ending.state] = to_json(sources(ending.state))
+    return _SOURCES[ending.state]
+
+
+def _ending_data(ending: Ending, leftovers: int) -> dict[str, Any]:
+    error = ending.error
+    data = {
+        "state": ending.state.value,
+        "exit_code": ending.exit_code,
+        "error": {"kind": error.kind.value, "message": error.message} if error else None,
+        "summary": ending.summary,
+        "leftovers": leftovers or None,
+    }
+    return {name: value for name, value in data.items() if value is not None}

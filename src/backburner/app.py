@@ -1,10 +1,8 @@
 """The public handles: Backburner, Session, Task, Signal. They compose what is below, no more."""
 
 import os
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,10 +11,12 @@ from backburner.model.document import signal_document
 from backburner.model.ending import TaskError
 from backburner.model.errors import UsageError
 from backburner.model.events import Event
-from backburner.model.home import Home
+from backburner.model.home import Home, resolve_home
 from backburner.model.limits import (
     DEFAULT_GRACE_S,
     DEFAULT_MAX_RUNTIME_S,
+    DEFAULT_OWNER,
+    DEFAULT_SESSION,
     OUTPUT_MAX_CHARS,
     Settings,
 )
@@ -35,9 +35,6 @@ from backburner.store.sqlite.store import open_store
 from backburner.work.log.read import Chunk, Streams
 from backburner.work.process.identity import boot_id
 from backburner.work.shell import ShellCommand
-
-DEFAULT_OWNER = "local"
-DEFAULT_SESSION = "default"
 
 
 class Backburner:
@@ -311,21 +308,6 @@ class Signal:
     def document(self) -> dict[str, Any]:
         """The signal as JSON."""
         return signal_document(self.record)
-
-
-def resolve_home(given: str | os.PathLike[str] | None) -> Path:
-    """The home folder: given, or BACKBURNER_HOME, or the platform's state folder."""
-    text = os.fspath(given) if given is not None else os.environ.get("BACKBURNER_HOME", "")
-    if text.startswith(("postgresql://", "postgres://")):
-        raise UsageError(
-            "a shared database is not supported by this version", remedy="give a folder"
-        )
-    if text:
-        return Path(os.path.abspath(os.path.expanduser(text)))
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "backburner"
-    state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "backburner"
 
 
 def settings_from_environment() -> Settings:

@@ -5,14 +5,17 @@ compare. Anything that measures how long something took or may take uses boot ti
 time can be set back and boot time cannot.
 """
 
+import math
 import re
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 Instant = int
 """Microseconds since 1970-01-01T00:00:00Z."""
 
 SECOND = 1_000_000
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
@@ -38,7 +41,8 @@ def from_rfc3339(text: str) -> Instant:
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no time zone; add one, such as Z or +02:00")
-    return round(moment.timestamp() * SECOND)
+    # Not through a float, which has no room for microseconds in far years.
+    return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
@@ -52,11 +56,13 @@ def parse_duration(text: str) -> float:
     """
     compact = text.strip().lower().replace(" ", "")
     if re.fullmatch(r"\d+(\.\d+)?", compact):
-        return float(compact)
+        compact += "s"
     parts = _DURATION.findall(compact)
-    if not parts or "".join(number + unit for number, unit in parts) != compact:
+    seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    whole = "".join(number + unit for number, unit in parts) == compact
+    if not parts or not whole or not math.isfinite(seconds):
         raise ValueError(f"{text!r} is no duration; write for example 90s, 15m, 1h30m or 2d")
-    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+    return seconds
 
 
 def format_duration(seconds: float) -> str:

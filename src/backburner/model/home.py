@@ -5,14 +5,16 @@ write.lock         held by the process that is writing to the record
 keeper.lock        held by the keeper
 keeper.log         what the keeper has to say
 wake/              a datagram socket for each process that listens
-tasks/ID/launch.X  environment and folder of a start that is still to come, 0600
-tasks/ID/ATTEMPT/  output.log, stderr.log, exit, wrapper, marks, result.json
+launch/ID.X        environment and folder of a start that is still to come, 0600
+tasks/ID.ATTEMPT/  output.log, stderr.log, exit, wrapper, marks, result.json
 """
 
+import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-LAUNCH = "launch."
+from backburner.model.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +87,33 @@ class Home:
 
     @property
     def tasks(self) -> str:
-        """A folder for each task."""
+        """A folder for each attempt at each task."""
         return f"{self.root}/tasks"
 
-    def task(self, task_id: str) -> str:
-        """The folder of a task."""
-        return f"{self.root}/tasks/{task_id}"
+    @property
+    def launches(self) -> str:
+        """A file for each start that is still to come."""
+        return f"{self.root}/launch"
 
     def launch(self, task_id: str, hand_over: str) -> str:
         """The hand-over file of a start that is still to come."""
-        return f"{self.root}/tasks/{task_id}/{LAUNCH}{hand_over}"
+        return f"{self.root}/launch/{task_id}.{hand_over}"
 
     def attempt(self, task_id: str, attempt: int) -> AttemptFolder:
         """The folder of one attempt."""
-        return AttemptFolder(f"{self.root}/tasks/{task_id}/{attempt}")
+        return AttemptFolder(f"{self.root}/tasks/{task_id}.{attempt}")
+
+
+def resolve_home(given: str | os.PathLike[str] | None) -> Path:
+    """The home folder: given, or BACKBURNER_HOME, or the platform's state folder."""
+    text = os.fspath(given) if given is not None else os.environ.get("BACKBURNER_HOME", "")
+    if text.startswith(("postgresql://", "postgres://")):
+        raise UsageError(
+            "a shared database is not supported by this version", remedy="give a folder"
+        )
+    if text:
+        return Path(os.path.abspath(os.path.expanduser(text)))
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "backburner"
+    state = os.environ.get("XDG_STATE_HOME")
+    return (Path(state) if state else Path.home() / ".local" / "state") / "backburner"

@@ -1,11 +1,15 @@
 """Every limit and default in one place, each with its reason."""
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 DEFAULT_MAX_RUNTIME_S = 3600.0
 """An hour (A2): long enough for a build, short enough that a forgotten job ends the same day."""
+
+DEFAULT_OWNER = "local"
+DEFAULT_SESSION = "default"
 
 DEFAULT_GRACE_S = 5.0
 """Between TERM and KILL: time to write a file, not to hang."""
@@ -57,7 +61,7 @@ class Settings:
                 number = float(text)
             except ValueError:
                 number = -1.0
-            if number < 0:
+            if not math.isfinite(number) or number < 0:
                 raise ValueError(
                     f"BACKBURNER_{field.name.upper()}={text!r} is not a number of 0 or more"
                 )

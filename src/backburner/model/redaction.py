@@ -50,5 +50,5 @@ def for_log(arguments: Mapping[str, Any]) -> str:
         if len(text) > VALUE_MAX_CHARS:
             text = text[: VALUE_MAX_CHARS - 1] + "…"
         parts.append(f"{key}={text}")
-    line = " ".join(parts).replace("\n", " ")
+    line = " ".join(" ".join(parts).splitlines())  # every kind of line end, not \n alone
     return line if len(line) <= LINE_MAX_CHARS else line[: LINE_MAX_CHARS - 1] + "…"

@@ -23,7 +23,7 @@ def how_it_ended(ending: Ending) -> str:
         case ErrorKind.ORPHANED:
             return f"died: {error.message}"
         case ErrorKind.SPAWN:
-            return f"could not start: {error.message}"
+            return f"failed to start: {error.message}"
 
 
 def end_text(title: str, task_id: str, ending: Ending, elapsed_us: int) -> str:

@@ -8,7 +8,6 @@ descriptor of the file drops the lock, so this module is the only one that opens
 import fcntl
 import os
 import struct
-import subprocess
 import sys
 import time
 
@@ -90,6 +89,8 @@ def call_keeper(home: Home) -> None:
 
 def start_detached(command: list[str], home: Home, pass_fds: tuple[int, ...] = ()) -> None:
     """Start a process of ours that is nobody's child, with nothing of the caller's but its name."""
+    import subprocess  # slow to load, and `backburner ls` only asks who the keeper is
+
     log = os.open(home.keeper_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         # The shell ends at once, so that the caller never has a child to collect.

@@ -1,8 +1,10 @@
 """The output of a task: where it lies, how much there is, reading it by cursor or by time."""
 
 import os
+from typing import Any
 
 from backburner.model.clock import Instant
+from backburner.model.document import task_document
 from backburner.model.errors import UsageError
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.task import Task
@@ -28,6 +30,20 @@ def end_cursor(folder: AttemptFolder, attempt: int) -> str:
     apart = os.path.exists(folder.stderr)
     stderr = measure(folder.stderr)[0] if apart else None
     return str(Cursor(attempt, measure(folder.log)[0], stderr))
+
+
+def describe(home: Home, task: Task) -> dict[str, Any]:
+    """The task as JSON, with how much output there is now."""
+    folder = home.attempt(task.id, task.attempt)
+    running = not task.state.terminal or bool(task.leftovers)
+    output = measure_output(folder) if running else None
+    return task_document(
+        task,
+        home,
+        output_bytes=output.total if output else task.output_bytes,
+        dropped_bytes=output.dropped if output else task.dropped_bytes,
+        cursor=end_cursor(folder, task.attempt),
+    )
 
 
 def read_task_output(

@@ -1,13 +1,16 @@
 """Forgetting: ended tasks go after a while, with their folders, events and signals."""
 
+import contextlib
 import os
 import shutil
+import time
 
 from backburner.model.clock import Instant
 from backburner.model.home import Home
 from backburner.store.protocol import Scope, Store
 
 _BATCH = 200
+_YOUNG_S = 3600.0
 
 
 async def prune(store: Store, home: Home, before: Instant, scope: Scope | None = None) -> int:
@@ -20,7 +23,8 @@ async def prune(store: Store, home: Home, before: Instant, scope: Scope | None =
     while tasks := await store.prunable(before, scope, _BATCH):
         forgotten = await store.forget([task.id for task in tasks])
         for task in tasks:
-            shutil.rmtree(home.task(task.id), ignore_errors=True)
+            for attempt in range(1, task.attempt + 1):
+                shutil.rmtree(home.attempt(task.id, attempt).path, ignore_errors=True)
         count += forgotten
         if not forgotten:
             break
@@ -29,21 +33,28 @@ async def prune(store: Store, home: Home, before: Instant, scope: Scope | None =
 
 
 async def _sweep(store: Store, home: Home) -> None:
-    """Remove folders that no task owns."""
+    """Remove what no task owns: folders of forgotten tasks, launches of starts that never came."""
+    for parent in (home.tasks, home.launches):
+        for path in _old_entries(parent):
+            task_id = os.path.basename(path).partition(".")[0]
+            if await store.get(task_id) is None:
+                _remove(path)
+
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path):
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+def _old_entries(folder: str) -> list[str]:
+    """Entries are made shortly before their task is written: a young one is not an orphan."""
     try:
-        names = os.listdir(home.tasks)
+        with os.scandir(folder) as entries:
+            return [
+                entry.path for entry in entries if time.time() - entry.stat().st_mtime > _YOUNG_S
+            ]
     except FileNotFoundError:
-        return
-    for name in names:
-        if await store.get(name) is None and _is_old(home.task(name)):
-            shutil.rmtree(home.task(name), ignore_errors=True)
-
-
-def _is_old(path: str) -> bool:
-    """A folder is made shortly before its task is written: a young one is not an orphan."""
-    import time
-
-    try:
-        return time.time() - os.stat(path).st_mtime > 3600  # noqa: PLR2004 - an hour is long enough
-    except OSError:
-        return False
+        return []

@@ -1,7 +1,6 @@
 """The life of tasks as callers see it: start, find, wait, stop, read."""
 
 import asyncio
-import contextlib
 import errno
 import os
 from collections.abc import AsyncIterator
@@ -9,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from backburner.model import ids
-from backburner.model.document import task_document
 from backburner.model.ending import Ending
 from backburner.model.errors import (
     Ambiguous,
@@ -27,7 +25,7 @@ from backburner.model.states import ErrorKind, Kind
 from backburner.model.task import NewTask, Task, preview
 from backburner.runtime.election import call_keeper
 from backburner.runtime.feed import Feed
-from backburner.runtime.output import end_cursor, measure_output
+from backburner.runtime.output import describe
 from backburner.store.protocol import Scope, Store
 from backburner.work import shell
 from backburner.work.process.wrapper import problem
@@ -81,10 +79,11 @@ class TaskService:
         try:
             task = await self._store.create(new, limit=limit)
         except BackburnerError:
-            self._take_back(new)
+            shell.discard_hand_over(self._home, new.id, new.hand_over)
             raise
         if task.hand_over != new.hand_over:
-            self._take_back(new)  # the same id was started a moment before
+            # The same id was started a moment before.
+            shell.discard_hand_over(self._home, new.id, new.hand_over)
         call_keeper(self._home)  # after it, in case the keeper was about to leave
         return task
 
@@ -120,13 +119,6 @@ class TaskService:
                 f"{self._home.root} cannot be written to: {os.strerror(error.errno or 0)}",
                 remedy="free some space, or choose another home",
             ) from error
-
-    def _take_back(self, new: NewTask) -> None:
-        """Nobody will take what was handed over."""
-        assert new.hand_over is not None
-        with contextlib.suppress(OSError):
-            os.unlink(self._home.launch(new.id, new.hand_over))
-            os.rmdir(self._home.task(new.id))  # empty where the task does not exist
 
     # Finding
 
@@ -204,6 +196,8 @@ class TaskService:
         if task is None:
             raise NotFound(f"no task {task_id!r} in session {scope.session!r}")
         if task.state.terminal and not task.leftovers:
+            # Of one that was waiting for its start.
+            shell.discard_hand_over(self._home, task_id, task.hand_over)
             return task
         call_keeper(self._home)
         async with self._feed.of_task(task_id) as bell:
@@ -218,13 +212,4 @@ class TaskService:
 
     def describe(self, task: Task) -> dict[str, Any]:
         """The task as JSON, with how much output there is now."""
-        folder = self._home.attempt(task.id, task.attempt)
-        running = not task.state.terminal or bool(task.leftovers)
-        output = measure_output(folder) if running else None
-        return task_document(
-            task,
-            self._home,
-            output_bytes=output.total if output else task.output_bytes,
-            dropped_bytes=output.dropped if output else task.dropped_bytes,
-            cursor=end_cursor(folder, task.attempt),
-        )
+        return describe(self._home, task)

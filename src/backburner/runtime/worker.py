@@ -11,7 +11,9 @@ import hashlib
 import json
 import os
 import resource
+import shutil
 from collections.abc import Awaitable, Callable, Generator
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from backburner.model import clock
@@ -121,62 +123,52 @@ class ShellWorker:
     # Starting
 
     async def _start(self, task: Task) -> None:
+        if task.stop is not None:  # asked to stop when it ran, or seemed to
+            await self._finish(task, Ending.canceled(), leftovers=0)
+            return
+        folder = self._home.attempt(task.id, task.attempt)
         group = f"{self._cgroups}/{task.id}.{task.attempt}" if self._cgroups else None
         if group is not None and not cgroup.make(group):
             group = None
-        place = Place(boot_id(), clock.boot_now(), None, group)
+        mark = mark_for(str(self._home.root), task.id, task.attempt)
+        try:
+            started = wrapper.start(folder, self._launch(task), mark=mark, cgroup=group)
+        except (OSError, ValueError, TypeError) as error:
+            if group is not None:
+                cgroup.remove(group)
+            reason = f"it could not be started: {error}"
+            await self._finish(task, Ending.failed(ErrorKind.SPAWN, reason), leftovers=0)
+            return
+        place = Place(boot_id(), clock.boot_now(), started.pid, group)
+        claimed = None
         try:
             claimed = await self._store.claim(task.id, task.attempt, place)
         except StoreError as error:
             self._report(f"{task.id}: cannot be started yet: {error}")
             await asyncio.sleep(_RETRY_LONGEST_S)  # it stays queued, and is looked at again
-            claimed = None
-        if claimed is None:
-            if group is not None:
-                cgroup.remove(group)
-            return
-        pid = await self._spawn(claimed)
-        if pid is None:
-            return
-        job = self._job(claimed, pid=pid, ours=True)
-        located = Place(place.boot_id, place.started_boot, pid, group)
-        await asyncio.gather(
-            self._insist(lambda: self._store.located(task.id, task.attempt, located)),
-            self._see_to_end(job),
-        )
+        finally:
+            if claimed is None:  # stopped meanwhile, or not on disk: nothing has run
+                started.give_up()
+                shutil.rmtree(folder.path, ignore_errors=True)
+                if group is not None:
+                    cgroup.remove(group)
+        if claimed is not None:
+            job = self._job(claimed, pid=started.pid, ours=True)
+            started.go()
+            shell.discard_hand_over(self._home, task.id, task.hand_over)
+            await self._see_to_end(job)
 
-    async def _spawn(self, task: Task) -> int | None:
-        """Start the job's process, or end the task with the reason why that cannot be."""
-        folder = self._home.attempt(task.id, task.attempt)
-        assert task.place is not None
+    def _launch(self, task: Task) -> wrapper.Launch:
         try:
             launch = shell.take_over(self._home, task.id, task.hand_over or "")
-        except (OSError, ValueError, TypeError):
-            reason: str | None = "what it was to be started with is gone: start it again"
-        else:
-            reason = wrapper.problem(launch)
-            if reason is None:
-                environment = shell.job_environment(launch, self._home, task.session, task.id)
-                ready = wrapper.Launch(
-                    launch.argv,
-                    launch.cwd,
-                    environment,
-                    launch.umask,
-                    min(launch.open_files, resource.getrlimit(resource.RLIMIT_NOFILE)[1]),
-                    launch.separate_stderr,
-                )
-                mark = mark_for(str(self._home.root), task.id, task.attempt)
-                try:
-                    pid = wrapper.start(folder, ready, mark=mark, cgroup=task.place.cgroup)
-                except (OSError, ValueError) as error:
-                    reason = f"it could not be started: {error}"
-                else:
-                    shell.discard_hand_over(self._home, task.id)
-                    return pid
-        if task.place.cgroup is not None:
-            cgroup.remove(task.place.cgroup)
-        await self._finish(task, Ending.failed(ErrorKind.SPAWN, reason), leftovers=0)
-        return None
+        except FileNotFoundError:
+            raise ValueError("what it was to be started with is gone") from None
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        return replace(
+            launch,
+            environment=shell.job_environment(launch, self._home, task.session, task.id),
+            open_files=min(launch.open_files, most),
+        )
 
     # Adopting
 
@@ -200,12 +192,11 @@ class ShellWorker:
                 )
             )
             return
+        # The last keeper may have died before it did so.
+        shell.discard_hand_over(self._home, task.id, task.hand_over)
         pid = condition.pid if isinstance(condition, wrapper.Alive) else None
         job = self._job(task, pid=pid, ours=False)
         await self._insist(lambda: self._store.note(task.id, task.attempt, EventKind.ADOPTED))
-        if pid is not None and task.place.pid is None:
-            place = Place(task.place.boot_id, task.place.started_boot, pid, task.place.cgroup)
-            await self._insist(lambda: self._store.located(task.id, task.attempt, place))
         await self._see_to_end(job)
 
     async def _adopt_after_reboot(self, task: Task) -> None:
@@ -279,7 +270,7 @@ class ShellWorker:
                 task.id, task.attempt, ending, output=output, leftovers=leftovers
             )
         )
-        shell.discard_hand_over(self._home, task.id)
+        shell.discard_hand_over(self._home, task.id, task.hand_over)
         try:
             _write_result(folder.path, folder.result, ending)
         except OSError as error:

@@ -106,10 +106,6 @@ class Store(Protocol):
 
     # Facts beside the state, guarded by the attempt
 
-    async def located(self, task_id: str, attempt: int, place: Place) -> bool:
-        """Where the attempt runs is known now."""
-        ...
-
     async def note(
         self,
         task_id: str,

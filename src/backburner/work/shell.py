@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backburner.model.errors import UsageError
-from backburner.model.home import LAUNCH, Home
+from backburner.model.home import Home
 from backburner.model.limits import SPEC_MAX_BYTES, Settings
 from backburner.model.redaction import HIDDEN, is_secret
 from backburner.work.log.bounds import LogBounds
@@ -135,9 +135,6 @@ def job_environment(launch: Launch, home: Home, session: str, task_id: str) -> d
 
 def hand_over(home: Home, task_id: str, launch: Launch) -> str:
     """Leave the launch for the keeper, readable by the owner only. Answers its name."""
-    for folder in (home.tasks, home.task(task_id)):
-        with contextlib.suppress(FileExistsError):
-            os.mkdir(folder, 0o700)
     name = secrets.token_hex(6)
     document = {
         "argv": list(launch.argv),
@@ -147,9 +144,18 @@ def hand_over(home: Home, task_id: str, launch: Launch) -> str:
         "open_files": launch.open_files,
         "separate_stderr": launch.separate_stderr,
     }
-    fd = os.open(home.launch(task_id, name), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with open(fd, "w", encoding="ascii") as file:
-        json.dump(document, file)
+    path = home.launch(task_id, name)
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileNotFoundError:
+        os.makedirs(home.launches, mode=0o700, exist_ok=True)
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with open(fd, "w", encoding="ascii") as file:
+            json.dump(document, file)
+    except BaseException:
+        os.unlink(path)
+        raise
     return name
 
 
@@ -160,9 +166,8 @@ def take_over(home: Home, task_id: str, name: str) -> Launch:
     return Launch(**document)
 
 
-def discard_hand_over(home: Home, task_id: str) -> None:
+def discard_hand_over(home: Home, task_id: str, name: str | None) -> None:
     """The start was made, or never will be: the environment goes."""
-    with contextlib.suppress(FileNotFoundError):
-        for name in os.listdir(home.task(task_id)):
-            if name.startswith(LAUNCH):  # also of starts of the same id that came too late
-                os.unlink(f"{home.task(task_id)}/{name}")
+    if name is not None:
+        with contextlib.suppress(OSError):
+            os.unlink(home.launch(task_id, name))

@@ -6,13 +6,13 @@ from its position alone.
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 
 @contextmanager
-def running_job(log: Path, *command: str) -> Iterator[subprocess.Popen[bytes]]:
+def running_job(log: Path, *command: str) -> Generator[subprocess.Popen[bytes]]:
     """Start a job whose standard output is the log, opened for appending; end it afterwards."""
     fd = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

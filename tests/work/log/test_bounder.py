@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from backburner.work import linux
-from backburner.work.log import BoundResult, LogBounder, LogBounds, read_output, read_stream
+from backburner.work.log.bounder import LogBounder
+from backburner.work.log.bounds import BoundResult, LogBounds
+from backburner.work.log.read import read_output
+from backburner.work.log.stream import read_stream
 from tests.waiting import wait_until
 from tests.work.log.jobs import on_disk, running_job, seq_bytes, seq_size
 
@@ -135,9 +138,7 @@ def test_x3_what_becomes_a_hole_while_it_is_read_is_told_as_dropped(
     monkeypatch.setattr(os, "pread", slow_pread)
     read = read_stream(log)
     assert [segment.offset for segment in read.segments] == [0, read.gaps[0].offset + read.dropped]
-    assert all(
-        segment.data == seq_bytes(segment.offset, segment.end) for segment in read.segments
-    )
+    assert all(segment.data == seq_bytes(segment.offset, segment.end) for segment in read.segments)
     assert read.dropped > 100_000
 
 
@@ -220,7 +221,9 @@ def test_x3_a_file_system_without_holes(tmp_path: Path) -> None:
     script = f"""
 import subprocess, sys
 from pathlib import Path
-from backburner.work.log import LogBounder, LogBounds, read_output
+from backburner.work.log.bounder import LogBounder
+from backburner.work.log.bounds import LogBounds
+from backburner.work.log.read import read_output
 log = Path({str(tmp_path)!r}) / "output.log"
 log.write_bytes(b"".join(b"%d\\n" % n for n in range(100_000)))
 result = LogBounder(log, LogBounds(8192, 32768, 16384)).bound(final=True)

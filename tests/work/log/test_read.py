@@ -9,18 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backburner.work.log import Chunk, LogBounder, LogBounds, Streams, read_output, read_stream
+from backburner.work.log.bounder import LogBounder
+from backburner.work.log.bounds import LogBounds
+from backburner.work.log.measure import measure
+from backburner.work.log.read import Chunk, Streams, read_output
+from backburner.work.log.stream import read_stream
 from tests.work.log.jobs import running_job, seq_bytes
 
 KIB = 1024
 SMALL = LogBounds(head=8 * KIB, tail=32 * KIB, slack=16 * KIB)
 
-job_output = st.binary() | st.lists(
-    st.sampled_from(
-        [b"line\n", b"\r50%", "€".encode(), b"\xe2", b"\x82", b"\x1b[", b"31", b"m", b"\x1b]0;t"]
-        + [b"\x07", b"\x1b\\", b"\x1b", b"\xff", b"\0", b"\x1b(", b"\x1bP"]
-    )
-).map(b"".join)
+TEXTS = [b"line\n", b"\r50%", "€".encode(), b"31", b"m"]
+PARTS = [b"\xe2", b"\x82", b"\xff", b"\0", b"\x07"]
+SEQUENCES = [b"\x1b", b"\x1b[", b"\x1b]0;t", b"\x1b\\", b"\x1b(", b"\x1bP"]
+job_output = st.binary() | st.lists(st.sampled_from([*TEXTS, *PARTS, *SEQUENCES])).map(b"".join)
 
 
 @pytest.fixture
@@ -147,7 +149,9 @@ def test_a7_long_output_is_head_and_tail_with_a_note(log: Path) -> None:
     assert len(head) + left_out + len(tail) == sum(map(len, lines))
 
 
-@given(st.integers(0, 3_000), st.sampled_from(["", "\n", "line\n", "a much longer line, this one\n"]))
+@given(
+    st.integers(0, 3_000), st.sampled_from(["", "\n", "line\n", "a much longer line, this one\n"])
+)
 def test_x3_max_chars_holds(limit: int, line: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "output.log"
@@ -167,6 +171,7 @@ def test_e6_what_was_dropped_is_said_on_a_line_of_its_own(log: Path) -> None:
     chunk = read_output(log, finished=True, max_chars=None)
     assert chunk.dropped == result.dropped
     assert chunk.total == result.total == 300_000
+    assert measure(log) == (result.total, result.dropped)
     before, after = chunk.text.split("\n… 258.0 kB of output dropped here …\n")
     assert before.startswith("00000\n00001\n")
     assert re.fullmatch(r"(\d{5}\n)+", after)  # from the next full line on
@@ -195,9 +200,10 @@ def test_x3_a_log_that_nobody_bounds_yet_is_read_in_bounds(log: Path) -> None:
     assert chunk.dropped == 0
     assert "\n… 1.7 MB of output left out here …\n" in chunk.text
     assert chunk.cursor == "1.3000000"
-    assert "characters left out, 1.7 MB of output not read …\n" in read_output(
-        log, finished=False
-    ).text
+    assert (
+        "characters left out, 1.7 MB of output not read …\n"
+        in read_output(log, finished=False).text
+    )
 
 
 def test_x3_dropped_and_left_out_are_told_apart(log: Path) -> None:
@@ -249,7 +255,7 @@ def test_x3_a_pattern_cannot_take_exponential_time(log: Path) -> None:
 def test_x3_a_wrong_pattern_is_refused_with_its_reason(
     log: Path, pattern: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(ValueError, match="grep is not an RE2 pattern: .+"):
+    with pytest.raises(ValueError, match=r"grep is not an RE2 pattern: .+"):
         read_output(log, finished=True, grep=pattern)
     assert capfd.readouterr() == ("", "")
 

@@ -4,7 +4,9 @@ Promises: never an SQLite with the WAL race, never the standard library's driver
 to open said in words a person can act on.
 """
 
+import contextlib
 import os
+from collections.abc import Iterator
 
 import apsw
 
@@ -21,6 +23,11 @@ BUSY_MS = 10_000
 _APPLICATION_ID = 0x42424E52  # "BBNR"
 
 
+def sqlite_version() -> str:
+    """The SQLite that apsw brought."""
+    return apsw.sqlite_lib_version()
+
+
 def refuse_unsafe_sqlite(version: str) -> None:
     """Raise StoreUnusable where this SQLite could corrupt the record."""
     number = tuple(int(part) for part in version.split("."))
@@ -33,36 +40,45 @@ def refuse_unsafe_sqlite(version: str) -> None:
 
 def connect(path: str, *, readonly: bool = False, create: bool = True) -> apsw.Connection:
     """A connection with the settings that the promise needs."""
-    refuse_unsafe_sqlite(apsw.sqlite_lib_version())
+    refuse_unsafe_sqlite(sqlite_version())
     flags = apsw.SQLITE_OPEN_READWRITE | (apsw.SQLITE_OPEN_CREATE if create else 0)
-    try:
+    with explained(path):
         connection = apsw.Connection(path, flags=flags)
         connection.set_busy_timeout(BUSY_MS)
         if readonly:
             # Not opened read-only: a reader must be able to recover the WAL after a crash.
             set_pragma(connection, "query_only", "ON")
-        else:
-            set_pragma(connection, "journal_mode", "WAL")
         # FULL: a commit that returned is on disk, also after a power cut.
         set_pragma(connection, "synchronous", "FULL")
         set_pragma(connection, "foreign_keys", "ON")
         set_pragma(connection, "cache_size", -4096)
-    except apsw.Error as error:
-        raise explain(error, path) from error
     return connection
 
 
 def is_ours(connection: apsw.Connection) -> bool:
-    """Whether the file is empty or was made by Backburner."""
-    application = pragma(connection, "application_id")
-    if application == _APPLICATION_ID:
-        return True
-    return application == 0 and pragma(connection, "user_version") == 0
+    """Whether the file was made by Backburner."""
+    return pragma(connection, "application_id") == _APPLICATION_ID
+
+
+def is_empty(connection: apsw.Connection) -> bool:
+    """Whether no program has put anything into the file."""
+    names = ("application_id", "user_version", "schema_version")
+    return all(pragma(connection, name) == 0 for name in names)
 
 
 def mark_as_ours(connection: apsw.Connection) -> None:
     """Write our name into the header of the file."""
     set_pragma(connection, "application_id", _APPLICATION_ID)
+
+
+def uses_wal(connection: apsw.Connection) -> bool:
+    """Whether readers and the writer do not wait for each other; a restored copy may have lost it."""
+    return connection.pragma("journal_mode") == "wal"  # pyright: ignore[reportUnknownMemberType]
+
+
+def use_wal(connection: apsw.Connection) -> None:
+    """Once for a file, alone: SQLite does not wait for others here, it fails."""
+    set_pragma(connection, "journal_mode", "WAL")
 
 
 def pragma(connection: apsw.Connection, name: str) -> int:
@@ -76,10 +92,21 @@ def set_pragma(connection: apsw.Connection, name: str, value: int | str) -> None
     connection.pragma(name, value)  # pyright: ignore[reportUnknownMemberType]
 
 
+@contextlib.contextmanager
+def explained(path: str) -> Iterator[None]:
+    """SQLite's failures, in our words."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise explain(error, path) from error
+
+
 def explain(error: apsw.Error, path: str) -> StoreError:
     """The same failure in our words, with a remedy."""
     folder = os.path.dirname(path)
-    if isinstance(error, apsw.FullError):
+    # SHMSIZE: no room for the index of the WAL, which the first one to open the file makes.
+    no_index = getattr(error, "extendedresult", None) == apsw.SQLITE_IOERR_SHMSIZE
+    if isinstance(error, apsw.FullError) or no_index:
         return StoreFull(
             f"no room on the disk for the record in {folder}", remedy="free some space"
         )

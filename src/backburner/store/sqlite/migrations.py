@@ -7,7 +7,16 @@ from functools import cache
 import apsw
 
 from backburner.model.errors import StoreUnusable
-from backburner.store.sqlite.connection import is_ours, mark_as_ours, pragma, set_pragma
+from backburner.store.sqlite.connection import (
+    explained,
+    is_empty,
+    is_ours,
+    mark_as_ours,
+    pragma,
+    set_pragma,
+    use_wal,
+    uses_wal,
+)
 from backburner.store.sqlite.queries import SQL_FOLDER, sql_file
 from backburner.store.sqlite.transaction import Statements
 
@@ -24,25 +33,44 @@ def migrations() -> dict[int, str]:
 def migrate(connection: apsw.Connection, *, up_to: int | None = None) -> None:
     """Apply what is missing. The caller holds the write lock of the home."""
     newest = max(migrations())
-    if not is_ours(connection):
-        raise StoreUnusable(
-            f"{connection.filename} is a database of another program",
-            remedy="choose another home with --home",
-        )
-    version = pragma(connection, "user_version")
-    if version > newest:
-        raise StoreUnusable(
-            f"the record was written by a newer Backburner (format {version}, known: {newest})",
-            remedy="upgrade Backburner",
-        )
-    for number, name in migrations().items():
-        if version < number <= (up_to or newest):
-            with connection:  # one transaction for a migration and its number
-                Statements(connection).command(sql_file(name))
-                set_pragma(connection, "user_version", number)
-    mark_as_ours(connection)
+    with explained(connection.filename):
+        if not is_ours(connection) and not is_empty(connection):
+            raise StoreUnusable(
+                f"{connection.filename} is a database of another program",
+                remedy="choose another home with --home",
+            )
+        version = pragma(connection, "user_version")
+        if version > newest:
+            raise StoreUnusable(
+                f"the record was written by a newer Backburner (format {version}, known: {newest})",
+                remedy="upgrade Backburner",
+            )
+        use_wal(connection)
+        for number, name in migrations().items():
+            if version < number <= (up_to or newest):
+                _apply(connection, number, sql_file(name))
+
+
+def _apply(connection: apsw.Connection, number: int, sql: str) -> None:
+    """One transaction for a migration, its number and our name."""
+    run = Statements(connection).command
+    run("BEGIN IMMEDIATE")
+    try:
+        run(sql)
+        set_pragma(connection, "user_version", number)
+        mark_as_ours(connection)
+        run("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # a full disk has ended it already
+            run("ROLLBACK")
+        raise
 
 
 def is_current(connection: apsw.Connection) -> bool:
     """Whether nothing is missing."""
-    return pragma(connection, "user_version") == max(migrations())
+    with explained(connection.filename):
+        return (
+            is_ours(connection)
+            and pragma(connection, "user_version") == max(migrations())
+            and uses_wal(connection)
+        )

@@ -55,7 +55,7 @@ CHANGED_TASK = ", ".join([*_COLUMNS, "NULL", "NULL"])
 
 def to_json(value: Any) -> str:
     """Compact JSON; anything that is no JSON is an error of the caller."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def to_task(row: tuple[Any, ...]) -> Task:

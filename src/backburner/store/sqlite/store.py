@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import errno
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
@@ -10,7 +12,7 @@ from typing import Any
 
 from backburner.model import clock
 from backburner.model.ending import Ending
-from backburner.model.errors import Conflict, LimitReached, StoreUnusable
+from backburner.model.errors import Conflict, LimitReached, StoreFull, StoreUnusable
 from backburner.model.events import Event, EventKind
 from backburner.model.home import Home
 from backburner.model.signals import Signal, SignalState
@@ -38,14 +40,19 @@ class SqliteStore:
         self._boot_id = boot_id
         self._loop = asyncio.get_running_loop()
         self._listeners: dict[object, Callable[[], None]] = {}
-        self._lock = WriteLock(home.write_lock)
-        os.close(os.open(home.database, os.O_RDWR | os.O_CREAT, 0o600))  # SQLite would say 0644
-        connection = connect(home.database)
-        if not is_current(connection):
-            with self._lock:
-                migrate(connection)
-        self._read = Reader(home.database)
-        self._wake = WakeFolder(home.wake)
+        with contextlib.ExitStack() as opened:  # where one step fails, the others are undone
+            self._lock = WriteLock(home.write_lock)
+            opened.callback(self._lock.close)
+            os.close(os.open(home.database, os.O_RDWR | os.O_CREAT, 0o600))  # SQLite: 0644
+            connection = connect(home.database)
+            opened.callback(connection.close)
+            if not is_current(connection):
+                with self._lock:
+                    migrate(connection)
+            self._read = Reader(home.database)
+            opened.callback(self._read.close)
+            self._wake = WakeFolder(home.wake)
+            opened.pop_all()
         self._writer = Writer(connection, self._lock, self._committed)
         self._socket = self._wake.listen()
         if self._socket is not None:
@@ -53,6 +60,7 @@ class SqliteStore:
         self._seen_version = self._read.data_version()
         self._look = self._loop.call_later(_LOOK_EVERY_S, self._look_again)
         self._notified = False
+        self._closed = False
 
     # Waking
 
@@ -141,7 +149,7 @@ class SqliteStore:
         def operation(run: Statements) -> Task:
             existing = run.task("task_get", id=task.id)
             if existing is not None:
-                return _same_or_conflict(existing, task)
+                return _same_or_conflict(existing, task, spec)
             if ending is None:
                 _refuse_above(limit, run, task)
             created = run.task(
@@ -162,7 +170,10 @@ class SqliteStore:
             run.add_event(created, EventKind.CREATED, {})
             if ending is None:
                 return created
-            return run.finish(task.id, created.attempt, ending) or created
+            ended = run.finish(task.id, created.attempt, ending)
+            if ended is None:
+                raise ValueError(f"a task that never ran cannot end as {ending.state}")
+            return ended
 
         return await self._writer.write(operation)
 
@@ -181,13 +192,17 @@ class SqliteStore:
         )
 
     async def requeue(self, task_id: str, attempt: int, reason: str) -> Task | None:
-        return await self._change(
-            "task_requeue",
-            EventKind.REQUEUED,
-            {"attempt": attempt + 1, "reason": reason},
-            id=task_id,
-            attempt=attempt,
-        )
+        def operation(run: Statements) -> Task | None:
+            task = run.task("task_requeue", id=task_id, attempt=attempt)
+            if task is None:
+                return None
+            data = {"attempt": task.attempt, "reason": reason}
+            run.add_event(task, EventKind.REQUEUED, data)
+            if task.stop is not None:  # someone asked for its end: it is not tried again
+                return run.finish(task_id, task.attempt, Ending.canceled())
+            return task
+
+        return await self._writer.write(operation)
 
     async def finish(
         self,
@@ -218,12 +233,6 @@ class SqliteStore:
             return run.task("task_get", id=task_id)
 
         return await self._writer.write(operation)
-
-    async def located(self, task_id: str, attempt: int, place: Place) -> bool:
-        count = await self._count(
-            "task_located", id=task_id, attempt=attempt, pid=place.pid, cgroup=place.cgroup
-        )
-        return bool(count)
 
     async def note(
         self,
@@ -281,7 +290,6 @@ class SqliteStore:
                 boot=self._boot_id,
                 boot_now=boot_now,
                 lease_until=boot_now + round(lease_s * clock.SECOND),
-                now=clock.now(),
             )
             return sorted((to_signal(row) for row in rows), key=lambda signal: signal.seq)
 
@@ -300,7 +308,16 @@ class SqliteStore:
         return await self._count("signals_release", consumer=consumer)
 
     async def delivery_failed(self, key: str, reason: str, retry_at: int) -> bool:
-        return bool(await self._count("signal_failed", key=key, reason=reason, retry_at=retry_at))
+        wait = max(0, retry_at - clock.now())
+        failed = await self._count(
+            "signal_failed",
+            key=key,
+            reason=reason,
+            retry_at=retry_at,
+            boot=self._boot_id,
+            lease_until=clock.boot_now() + wait,
+        )
+        return bool(failed)
 
     async def drop_signal(self, key: str, reason: str) -> bool:
         return bool(await self._count("signal_drop", key=key, reason=reason))
@@ -313,6 +330,9 @@ class SqliteStore:
         return await self._writer.write(lambda run: len(run.rows(name, **values)))
 
     async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
         self._look.cancel()
         if self._socket is not None:
             self._loop.remove_reader(self._socket.fileno())
@@ -333,6 +353,10 @@ def open_store(root: Path, boot_id: str) -> SqliteStore:
             raise PermissionError(13, os.strerror(13))
         return SqliteStore(Home(root), boot_id)
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise StoreFull(
+                f"no room on the disk for the record in {root}", remedy="free some space"
+            ) from error
         raise StoreUnusable(
             f"the home folder {root} cannot be used: {error.strerror}",
             remedy="choose another one with --home or BACKBURNER_HOME",
@@ -350,9 +374,10 @@ def _refuse_above(limit: int, run: Statements, task: NewTask) -> None:
         )
 
 
-def _same_or_conflict(existing: Task, wanted: NewTask) -> Task:
+def _same_or_conflict(existing: Task, wanted: NewTask, spec: str) -> Task:
     same_place = (existing.owner, existing.session) == (wanted.owner, wanted.session)
-    if same_place and (existing.kind, existing.spec) == (wanted.kind, wanted.spec):
+    # As JSON, which has no tuples and only texts for keys.
+    if same_place and (existing.kind, existing.spec) == (wanted.kind, json.loads(spec)):
         return existing
     raise Conflict(
         f"the id {wanted.id!r} cannot be used for this task",

@@ -36,7 +36,13 @@ class Statements:
 
     def rows(self, name: str, /, **values: Any) -> list[Row]:
         """Every row of a statement."""
-        return self._execute(query(name), values).fetchall()
+        try:
+            return self._execute(query(name), values).fetchall()
+        except UnicodeEncodeError:  # nothing was run yet
+            # Bytes that are no UTF-8, such as Python makes surrogates of in a file name. Escaped,
+            # they come back as they were from JSON, and are readable in other texts.
+            escaped = {key: _escape(value) for key, value in values.items()}
+            return self._execute(query(name), escaped).fetchall()
 
     def row(self, name: str, /, **values: Any) -> Row | None:
         """The first row; the statement is run to its end."""
@@ -97,6 +103,10 @@ class Statements:
             now=finished_at,
         )
         return replace(task, signal_state=SignalState.PENDING)
+
+
+def _escape(value: Any) -> Any:
+    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
 _SOURCES: dict[str, str] = {}

@@ -84,6 +84,8 @@ class Writer:
         self._lock = lock
         self._committed = committed
         self._closing = False
+        self._entrance = threading.Lock()
+        self._closed = False
         self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="backburner-writer", daemon=True)
         self._thread.start()
@@ -92,12 +94,17 @@ class Writer:
         """Run ``operation`` in a transaction; returns when it is on disk."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
-        self._queue.put(_Waiting(operation, loop, future))
+        with self._entrance:  # nothing may queue up behind the end, where nobody would answer
+            if self._closed:
+                raise StoreError("the record is closed", remedy="open it again")
+            self._queue.put(_Waiting(operation, loop, future))
         return await future
 
     def close(self) -> None:
         """Write what waits, then stop. Blocks for as long as the last commit takes."""
-        self._queue.put(None)
+        with self._entrance:
+            self._closed = True
+            self._queue.put(None)
         self._thread.join()
         self._connection.close()
 

@@ -29,18 +29,18 @@ class Mark:
 class MarkedText:
     """Text that is put together from what was read and from lines about what was not."""
 
-    __slots__ = ("_length", "_marks", "_pieces", "copied")
+    __slots__ = ("_marks", "_pieces", "copied", "length")
 
     def __init__(self, *, copied: bool) -> None:
         self.copied = copied
         self._pieces: list[str] = []
         self._marks: list[Mark] = []
-        self._length = 0
+        self.length = 0
 
     def add(self, text: str) -> None:
         if text:
             self._pieces.append(text)
-            self._length += len(text)
+            self.length += len(text)
 
     def add_gap(self, gap: Gap) -> None:
         unread = gap.length - gap.dropped
@@ -100,9 +100,9 @@ class MarkedText:
     def _add_mark(self, line: str, dropped: int, unread: int) -> None:
         if self._pieces and not self._pieces[-1].endswith("\n"):
             self.add("\n")
-        start = self._length
+        start = self.length
         self.add(line)
-        self._marks.append(Mark(start, self._length, dropped, unread))
+        self._marks.append(Mark(start, self.length, dropped, unread))
 
 
 def byte_count(count: int) -> str:

@@ -1,10 +1,8 @@
-"""Bounding a log where the file system cannot punch holes: copy the ends, then empty the file.
+"""Bounding a log where holes cannot be punched: copy its ends to files beside it, then empty it.
 
-The job appends, so after the file was emptied it goes on at 0. Beside `output.log` are then
-`.head`, `.tail.1` or `.tail.2`, and `.map`, which says where in the stream each of them belongs.
-It promises that a kill at any moment loses nothing more, and that a reader who finds the same map
-before and after has read the truth. What the job writes between the last look and the emptying is
-lost, and can only be counted as far as it was seen.
+The job appends, so it goes on at 0; `.map` says where in the stream each file belongs. Promises
+that a kill at any moment loses nothing more, and that whoever finds the same map before and after
+a read has read the truth. What the job writes between the last look and the emptying is lost.
 """
 
 import contextlib
@@ -59,7 +57,7 @@ class LogMap:
     state: State
     layout: Layout
     after: Layout | None = None
-    """The layout once the log is empty, but for `live_at`: that is where the tail then ends."""
+    """The layout once the log is empty; `live_at` is at least what anyone has read by then."""
     token: str = ""
     covered: str = ""
     """The bytes (hex) in whose place the token is written."""
@@ -111,7 +109,8 @@ def token_is_there(fd: int, found: LogMap) -> bool:
 def layout_when_emptied(path: str, found: LogMap) -> Layout:
     """What holds from the moment on in which the log was emptied."""
     after = found.after or found.layout
-    return replace(after, live_at=after.tail_at + tail_length(path, after))
+    end = after.tail_at + tail_length(path, after)
+    return replace(after, live_at=max(after.live_at, end))
 
 
 def tail_length(path: str, layout: Layout) -> int:
@@ -171,7 +170,9 @@ def _move(path: str, log: int, size: int, steady: LogMap, bounds: LogBounds) -> 
     marking = replace(steady, state=State.MARKING, after=after)
     marking = _put(path, replace(marking, token=token.hex(), covered=covered.hex()))
     os.pwrite(log, token, 0)
-    moving = _put(path, replace(marking, state=State.MOVING))
+    # From here on readers wait, so none of them gets further than this.
+    after = replace(after, live_at=old.live_at + os.fstat(log).st_size)
+    moving = _put(path, replace(marking, state=State.MOVING, after=after))
     end = old.live_at + _empty(log, size, tail_path(path, after), bounds)
     emptied = layout_when_emptied(path, moving)
     return _settle(path, moving, replace(emptied, live_at=max(end, emptied.live_at)))

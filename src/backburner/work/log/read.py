@@ -229,6 +229,6 @@ def _fit(texts: list[MarkedText], most: int | None) -> list[str]:
     """Cut two texts to a length for both; what one does not need, the other may have."""
     if most is None:
         return [text.text() for text in texts]
-    first, second = (len(text.text()) for text in texts)
+    first, second = (text.length for text in texts)
     room = max(most - second, most - most // 2 if second else most)
     return [texts[0].shortened(room), texts[1].shortened(most - min(first, room))]

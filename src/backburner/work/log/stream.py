@@ -7,14 +7,19 @@ are gone, never the NULs of a hole; and never more in memory than the bounds of 
 import contextlib
 import errno
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from backburner.work.log import moved
 from backburner.work.log.bounds import LogBounds
 
-_TRIES = 64
-"""A log that is being moved is read anew; one read takes a millisecond, moves are 10 ms apart."""
+_TRIES = 1000
+"""A log that was moved while it was read is read anew. A read takes about a millisecond."""
+_PATIENCE = 0.1
+"""Seconds to wait for a move to end, which takes some milliseconds. After that its mover is taken
+for dead, and what it left is read as it is."""
+_NAP = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +102,16 @@ def read_stream(
     """The bytes from a position on, or only the `last` of them.
 
     What is more than a bounded log can hold is left out in the middle. No log is an empty log.
-    Raises OSError (EAGAIN) if the log was moved at every one of many tries.
+    Raises BlockingIOError if the log was moved at every one of many tries.
     """
     path = os.fspath(path)
+    started = time.monotonic()
     for _ in range(_TRIES):
         text = moved.read_map_text(path)
         found = moved.parse_map(text)
+        if found.state is not moved.State.STEADY and time.monotonic() - started < _PATIENCE:
+            time.sleep(_NAP)
+            continue
         try:
             with contextlib.ExitStack() as files:
                 log = _open(path, files)

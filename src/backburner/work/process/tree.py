@@ -8,6 +8,7 @@ through descriptors that were opened before the signs were read, so a recycled p
 import contextlib
 import os
 import signal
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from backburner.work.process import cgroup
@@ -54,16 +55,21 @@ class Tree:
             return True
         return self._carries_sign(str(pid))
 
-    def send(self, number: signal.Signals) -> list[int]:
-        """Signal every process of the tree. Answers descriptors that are readable at their ends."""
-        watched: list[int] = []
+    def _opened(self) -> Iterator[int]:
+        """A descriptor for each process of the tree; the caller closes them."""
         for pid in self.members():
             fd = open_pidfd(pid)
             if fd is None:
                 continue
-            if not self._still_member(pid):
-                os.close(fd)
-                continue
+            if self._still_member(pid):
+                yield fd
+            else:
+                os.close(fd)  # its number was given to somebody else meanwhile
+
+    def send(self, number: signal.Signals) -> list[int]:
+        """Signal every process of the tree. Answers descriptors that are readable at their ends."""
+        watched: list[int] = []
+        for fd in self._opened():
             # Gone, or with raised privileges: the proof at the end will tell.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 signal.pidfd_send_signal(fd, number)
@@ -84,8 +90,7 @@ class Tree:
 
     def watch(self) -> list[int]:
         """Descriptors of the processes that run now, readable at their ends."""
-        fds = (open_pidfd(pid) for pid in self.members())
-        return [fd for fd in fds if fd is not None]
+        return list(self._opened())
 
     def dissolve(self) -> None:
         """Nothing is left: give the cgroup back."""

@@ -23,16 +23,20 @@ from backburner.model.home import AttemptFolder
 from backburner.work.process.mark import Mark, marking_children
 
 _SCRIPT = """\
-echo "$$" >&3
 trap : TERM INT HUP QUIT USR1 USR2 ALRM PIPE
 exec 5>&2 2>&3
 if [ -n "$4" ]; then echo 0 >"$4"; fi 2>/dev/null
+read -r go <&6 || exit
+echo "$$" >&3
 umask "$1"; ulimit -Sn "$2" 2>/dev/null; cd -- "$3" || exit
 shift 4
+exec 6<&-
 ( exec "$@" 2>&5 3>&- 4>&- 5>&- )
 echo "$?" >&4
 """
 # trap `:` and not ignore: the command starts with the default action, the wrapper outlives it.
+# It waits for a line on descriptor 6: the word that the start is on disk. A keeper that dies before
+# it could say so closes the pipe, and the command is certainly not run.
 # The wrapper's own standard error goes to its file: a shell says there that a command was killed
 # by a signal, which the exit code alone cannot tell from `exit 137`.
 
@@ -79,17 +83,38 @@ def problem(launch: Launch) -> str | None:
     return None
 
 
-def _shell_for(environment: Mapping[str, str]) -> str:
-    # dash drops variables whose names are no identifiers (npm has such); bash hands them on.
-    if all(_IDENTIFIER.fullmatch(name) for name in environment):
-        return "/bin/sh"
-    return shutil.which("bash") or "/bin/sh"
+def _shell_for(environment: Mapping[str, str]) -> list[str]:
+    # dash drops variables whose names are no identifiers (npm has such); bash hands them on. -p:
+    # the caller's BASH_ENV, functions and options are for the command, and not for the wrapper.
+    bash = shutil.which("bash")
+    if bash is None or all(_IDENTIFIER.fullmatch(name) for name in environment):
+        return ["/bin/sh"]
+    return [bash, "-p"]
 
 
-def start(folder: AttemptFolder, launch: Launch, *, mark: Mark, cgroup: str | None) -> int:
-    """Start the wrapper in a session of its own. Answers its pid; OSError where it cannot be."""
+class Started:
+    """A wrapper that waits for the word to run its command."""
+
+    def __init__(self, pid: int, word: int) -> None:
+        self.pid = pid
+        self._word = word
+
+    def go(self) -> None:
+        """The start is on disk: run."""
+        with contextlib.suppress(BrokenPipeError):  # it was killed while it waited
+            os.write(self._word, b"\n")
+        os.close(self._word)
+
+    def give_up(self) -> None:
+        """Somebody else has the task: the wrapper ends without a trace."""
+        os.close(self._word)
+        os.waitpid(self.pid, 0)
+
+
+def start(folder: AttemptFolder, launch: Launch, *, mark: Mark, cgroup: str | None) -> Started:
+    """Start the wrapper in a session of its own; OSError where that cannot be."""
     with contextlib.ExitStack() as stack:
-        os.mkdir(folder.path, 0o700)
+        _make_empty(folder.path)
 
         def opened(path: str, flags: int) -> int:
             fd = os.open(path, flags | os.O_CREAT, 0o600)
@@ -104,25 +129,46 @@ def start(folder: AttemptFolder, launch: Launch, *, mark: Mark, cgroup: str | No
             os.pwrite(fd, pad, 0)
         fcntl.flock(wrapper, fcntl.LOCK_EX)
         null = opened(os.devnull, os.O_RDONLY)
-        shell = _shell_for(launch.environment)
+        shell, *options = _shell_for(launch.environment)
         procs = f"{cgroup}/cgroup.procs" if cgroup else ""
-        with marking_children(mark):
-            return os.posix_spawn(
-                shell,
-                ["backburner-job", "-c", _SCRIPT, "backburner-job",
-                 f"{launch.umask:04o}", str(launch.open_files), launch.cwd, procs, *launch.argv],
-                launch.environment,
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, null, 0),
-                    (os.POSIX_SPAWN_DUP2, log, 1),
-                    (os.POSIX_SPAWN_DUP2, errors, 2),
-                    (os.POSIX_SPAWN_DUP2, wrapper, 3),
-                    (os.POSIX_SPAWN_DUP2, code, 4),
-                ],
-                setsid=True,
-                setsigmask=[],
-                setsigdef=_DEFAULT_SIGNALS,
-            )  # fmt: skip
+        line, word = os.pipe2(os.O_CLOEXEC)
+        stack.callback(os.close, line)
+        try:
+            with marking_children(mark):
+                pid = os.posix_spawn(
+                    shell,
+                    ["backburner-job", *options, "-c", _SCRIPT, "backburner-job",
+                     f"{launch.umask:04o}", str(launch.open_files), launch.cwd, procs,
+                     *launch.argv],
+                    launch.environment,
+                    file_actions=[
+                        (os.POSIX_SPAWN_DUP2, null, 0),
+                        (os.POSIX_SPAWN_DUP2, log, 1),
+                        (os.POSIX_SPAWN_DUP2, errors, 2),
+                        (os.POSIX_SPAWN_DUP2, wrapper, 3),
+                        (os.POSIX_SPAWN_DUP2, code, 4),
+                        (os.POSIX_SPAWN_DUP2, line, 6),
+                    ],
+                    setsid=True,
+                    setsigmask=[],
+                    setsigdef=_DEFAULT_SIGNALS,
+                )  # fmt: skip
+        except BaseException:
+            os.close(word)
+            raise
+        return Started(pid, word)
+
+
+def _make_empty(path: str) -> None:
+    """The folder of an attempt. One that is there is of a start that was never on disk."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        shutil.rmtree(path)
+        os.mkdir(path, 0o700)
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        os.mkdir(path, 0o700)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,8 +217,9 @@ def inspect(folder: AttemptFolder) -> Condition:
     pid = int(first) if first.isdigit() else None
     if alive:
         return Alive(pid)
-    with contextlib.suppress(ValueError):
-        # It may have ended between the two looks; the code on disk is the truth.
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        # It may have ended between the two looks; the code on disk is the truth. There is none
+        # yet where a keeper was killed between making the two files.
         return Ended(int(_read(folder.exit)), by_signal=bool(complaint))
     return NotBegun() if pid is None else Vanished(pid, complaint)
 

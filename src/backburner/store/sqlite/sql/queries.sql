@@ -64,7 +64,7 @@ ORDER BY t.seq LIMIT :limit;
 
 -- name: task_claim
 -- queued → running.
-UPDATE task SET state = 'running', started_at = :now, boot_id = :boot_id,
+UPDATE task SET state = 'running', started_at = max(:now, created_at), boot_id = :boot_id,
                 started_boot = :started_boot, pid = :pid, cgroup = :cgroup, events = events + 1
 WHERE id = :id AND attempt = :attempt AND state = 'queued'
 RETURNING {changed};
@@ -96,19 +96,13 @@ UPDATE task SET stop_at = coalesce(stop_at, :now),
 WHERE id = :id AND (state IN ('running', 'input_required') OR leftovers > 0)
 RETURNING {changed};
 
--- name: task_located
--- Where an attempt runs.
-UPDATE task SET pid = :pid, cgroup = :cgroup
-WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
-RETURNING seq;
-
 -- name: task_note
--- Facts beside the state.
+-- Facts beside the state. A task that has ended and left nothing behind is final.
 UPDATE task SET detail = coalesce(:detail, detail), progress = coalesce(:progress, progress),
                 leftovers = coalesce(:leftovers, leftovers),
                 output_bytes = coalesce(:output_bytes, output_bytes),
                 dropped_bytes = coalesce(:dropped_bytes, dropped_bytes), events = events + 1
-WHERE id = :id AND attempt = :attempt
+WHERE id = :id AND attempt = :attempt AND (finished_at IS NULL OR leftovers > 0)
 RETURNING {changed};
 
 -- name: task_prunable
@@ -157,22 +151,21 @@ WHERE s.owner = :owner AND (:session IS NULL OR s.session = :session) AND s.seq 
 ORDER BY s.seq LIMIT :limit;
 
 -- name: signals_claim
--- Pending ones, ones whose retry is due, and ones whose holder let the lease run out. A lease is
--- kept in boot time: it survives a clock that is set, and ends with a reboot.
+-- Pending ones, ones whose retry is due, and ones whose holder let the lease run out. Both waits
+-- are kept in boot time: they survive a clock that is set, and end with a reboot.
 UPDATE signal SET state = 'claimed', consumer = :consumer, tries = tries + 1, retry_at = NULL,
                   reason = NULL, lease_boot = :boot, lease_until = :lease_until
 WHERE seq IN (
     SELECT seq FROM signal
     WHERE owner = :owner AND (:session IS NULL OR session = :session)
       AND state IN ('pending', 'claimed', 'failed')
-      AND (state = 'pending' OR (state = 'failed' AND retry_at <= :now)
-           OR (state = 'claimed' AND (lease_boot <> :boot OR lease_until <= :boot_now)))
+      AND (state = 'pending' OR lease_boot <> :boot OR lease_until <= :boot_now)
     ORDER BY seq LIMIT :limit)
 RETURNING seq, key, (SELECT id FROM task WHERE task.seq = signal.task), owner, session, kind, text,
           data, state, reason, channel, tries, created_at, delivered_at;
 
 -- name: signals_acknowledge
-UPDATE signal SET state = 'delivered', delivered_at = :now, consumer = NULL, lease_boot = NULL,
+UPDATE signal SET state = 'delivered', delivered_at = max(:now, created_at), consumer = NULL, lease_boot = NULL,
                   lease_until = NULL, retry_at = NULL, reason = NULL
 WHERE key IN (SELECT value FROM json_each(:keys)) AND owner = :owner
   AND (:session IS NULL OR session = :session) AND state IN ('pending', 'claimed', 'failed')
@@ -185,7 +178,7 @@ RETURNING seq;
 
 -- name: signal_failed
 UPDATE signal SET state = 'failed', reason = :reason, retry_at = :retry_at, consumer = NULL,
-                  lease_boot = NULL, lease_until = NULL
+                  lease_boot = :boot, lease_until = :lease_until
 WHERE key = :key AND state IN ('pending', 'claimed', 'failed')
 RETURNING seq;
 

@@ -1,0 +1,62 @@
+"""What a running task costs the keeper: growth of its memory with 500 running `sleep` jobs.
+
+PSS counts pages that are shared with other processes by their share, RSS in full; both are
+printed, the larger one has the target. The keeper has run some jobs before, so that what it
+needs once (code, caches) is not counted.
+"""
+
+import asyncio
+from pathlib import Path
+
+from backburner import Backburner, Session
+from backburner.model.states import Kind, State
+
+from bench.measure import Effort, Row, Target
+from bench.workspace import pid_of_keeper
+
+PER_SESSION = 50
+TARGET = Target("at most", 64, "KB")
+
+
+async def run(effort: Effort, folder: Path) -> list[Row]:
+    """One row."""
+    count = effort.count(500)
+    async with Backburner.open(folder / "home") as bb:
+        await start_sleepers(bb, PER_SESSION, "warm", seconds=1)
+        while await bb.store.active(Kind.SHELL):
+            await asyncio.sleep(0.1)
+        keeper = pid_of_keeper(folder / "home")
+        before = memory_kb(keeper)
+        await start_sleepers(bb, count, "many", seconds=3600)
+        after = memory_kb(keeper)
+    grown = {name: (after[name] - before[name]) / count for name in before}
+    notes = [
+        f"{name}: {before[name]:,} KB before, {after[name]:,} KB with {count} jobs,"
+        f" {grown[name]:.1f} KB each"
+        for name in before
+    ]
+    return [Row("keeper memory per task", max(grown.values()), "KB", target=TARGET, notes=notes)]
+
+
+async def start_sleepers(bb: Backburner, count: int, name: str, *, seconds: int) -> None:
+    """So many jobs that sleep, over as many sessions as that takes; returns when all run."""
+
+    async def fill(session: Session, number: int) -> None:
+        for _ in range(number):
+            await session.run(["sleep", str(seconds)], max_runtime=None)
+
+    async with asyncio.TaskGroup() as group:
+        for first in range(0, count, PER_SESSION):
+            session = bb.session(f"{name}-{first // PER_SESSION}")
+            group.create_task(fill(session, min(PER_SESSION, count - first)))
+    while any(
+        task.state is State.QUEUED or task.pid is None for task in await bb.store.active(Kind.SHELL)
+    ):
+        await asyncio.sleep(0.1)
+
+
+def memory_kb(pid: int) -> dict[str, int]:
+    """RSS and PSS of a process, in KB."""
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+        fields = dict(line.split(":", 1) for line in file if ":" in line.split(" ", 1)[0])
+    return {name: int(fields[name].split()[0]) for name in ("Rss", "Pss")}

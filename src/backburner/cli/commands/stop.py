@@ -1,0 +1,109 @@
+"""`backburner stop`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backburner.cli import exits, guard, phrases, say
+from backburner.cli.options import HomeOption, JsonOption, SessionOption, seconds
+from backburner.cli.place import act, place
+from backburner.model.errors import SPELLINGS, Ambiguous, NotFound, UsageError
+from backburner.model.states import ACTIVE, State
+
+if TYPE_CHECKING:
+    from backburner.app import Backburner, Session, Task
+
+EXAMPLES = (
+    "backburner stop bg_7k2m",
+    "backburner stop --grace 30s bg_7k2m bg_x81c",
+    "backburner stop --force bg_7k2m",
+    "backburner stop --all",
+)
+
+_PAGE = 500
+
+
+def command(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="ID", hidden=True)] = None,
+    *,
+    force: Annotated[bool, typer.Option("--force", help="KILL at once, without asking.")] = False,
+    grace: Annotated[
+        str | None,
+        typer.Option("--grace", metavar="TIME", help="Between TERM and KILL. [5s]"),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Every active task of the session.")] = False,
+    as_json: JsonOption = False,
+    home: HomeOption = None,
+    session: SessionOption = None,
+) -> int:
+    """End tasks and everything that they have started.
+
+    ID is the id of a task, or enough of it. TERM, a grace, KILL. Returns when nothing of them is
+    left, and prints each id with the state that it ended in. One that has ended already is left
+    as it is.
+    """
+    if every == bool(ids):
+        raise UsageError("give ids, or --all", remedy="see: backburner stop --help")
+    if force and grace is not None:
+        raise UsageError("--force leaves no grace", remedy="give --force or --grace")
+    grace_s = None if grace is None else seconds(grace, "--grace")
+
+    async def work(_: "Backburner", session: "Session") -> int:
+        import asyncio
+
+        tasks, status = await _chosen(session, ids)
+        await asyncio.gather(*(_stop(task, force, grace_s) for task in tasks))
+        if as_json:
+            documents = [task.document() for task in tasks]
+            one = ids is not None and len(ids) == 1
+            if documents or not one:
+                say.document(documents[0] if one else documents)
+        else:
+            for task in tasks:
+                say.data(f"{task.id} {task.state}")
+        if not tasks and status == exits.DONE:
+            say.message(f"nothing is running in session {session.name!r}")
+        return status
+
+    return act(place(home, session), work)
+
+
+async def _chosen(session: "Session", ids: list[str] | None) -> tuple[list["Task"], int]:
+    """The tasks, each once, and the status of what could not be found."""
+    if not ids:
+        return await _active(session), exits.DONE
+    found: dict[str, Task] = {}
+    status = exits.DONE
+    for reference in ids:
+        try:
+            task = await session.task(reference)
+        except (NotFound, Ambiguous) as error:
+            guard.tell(error)
+            status = status or SPELLINGS[error.code].exit_status
+        else:
+            found.setdefault(task.id, task)
+    return list(found.values()), status
+
+
+async def _active(session: "Session") -> list["Task"]:
+    tasks: list[Task] = []
+    before: int | None = None
+    while page := await session.tasks(states=ACTIVE, limit=_PAGE, before=before):
+        tasks += page
+        before = page[-1].record.seq
+    return tasks
+
+
+async def _stop(task: "Task", force: bool, grace_s: float | None) -> None:
+    before = task.record
+    await (task.stop(force=force) if grace_s is None else task.stop(grace=grace_s))
+    name = f"{before.title} ({before.id})"
+    if before.state.terminal and before.leftovers:
+        left = phrases.processes(before.leftovers)
+        say.message(f"{name} had ended before; {left} that it left behind ended now")
+    elif before.state.terminal:
+        say.message(f"{name} was not running: it {phrases.ending(task.record)}")
+    elif task.state is State.CANCELED:
+        say.message(f"{name} was stopped")
+    else:
+        say.message(f"{name} ended by itself first: it {phrases.ending(task.record)}")

@@ -1,0 +1,59 @@
+"""The options that every command has, and reading the values that options take."""
+
+from typing import Annotated
+
+import typer
+
+from backburner.model.clock import parse_duration
+from backburner.model.errors import UsageError
+
+HomeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--home",
+        metavar="DIR",
+        help="The home folder. [BACKBURNER_HOME; else the user's state folder]",
+    ),
+]
+SessionOption = Annotated[
+    str | None,
+    typer.Option(
+        "--session",
+        metavar="NAME",
+        help="The session that owns the tasks. [BACKBURNER_SESSION; else default]",
+    ),
+]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print JSON: one document, or a line each when following.")
+]
+TaskArgument = Annotated[str, typer.Argument(metavar="ID", hidden=True)]
+TaskArguments = Annotated[list[str], typer.Argument(metavar="ID", hidden=True)]
+
+
+def seconds(text: str, option: str) -> float:
+    """A duration that was given to an option."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        message, _, remedy = str(error).partition("; ")
+        raise UsageError(f"{option}: {message}", remedy=remedy) from None
+
+
+def count(text: str, option: str) -> int:
+    """A number of things that was given to an option."""
+    if not (text.isascii() and text.isdigit()):
+        raise UsageError(f"{option}: {text!r} is no number of 0 or more")
+    return int(text)
+
+
+def variables(given: list[str]) -> dict[str, str]:
+    """What --env was given: NAME=VALUE, any number of times."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise UsageError(
+                f"--env: {text!r} is no NAME=VALUE", remedy="write for example --env CI=1"
+            )
+        found[name] = value
+    return found

@@ -1,0 +1,58 @@
+"""Where a command acts: a home, and a session in it."""
+
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from backburner.cli.guard import details_belong_to
+from backburner.model.home import Home, resolve_home
+from backburner.model.limits import DEFAULT_OWNER, DEFAULT_SESSION
+from backburner.store.protocol import Scope
+
+if TYPE_CHECKING:
+    from backburner.app import Backburner, Session
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The home and the session that the options and the environment name."""
+
+    home: Home
+    session: str
+
+    @property
+    def scope(self) -> Scope:
+        """What exists for this caller."""
+        return Scope(DEFAULT_OWNER, self.session)
+
+    @property
+    def every_session(self) -> Scope:
+        """The same for a caller who asked for all sessions."""
+        return Scope(DEFAULT_OWNER)
+
+
+def place(home: str | None, session: str | None) -> Place:
+    """From the options of a command."""
+    root = resolve_home(home)
+    details_belong_to(root)
+    if session is None:
+        session = os.environ.get("BACKBURNER_SESSION") or DEFAULT_SESSION
+    if not session:
+        from backburner.model.errors import UsageError
+
+        raise UsageError("a session needs a name", remedy="give one to --session, or leave it out")
+    return Place(Home(root), session)
+
+
+def act(at: Place, work: "Callable[[Backburner, Session], Awaitable[int]]") -> int:
+    """Open the home, do the work there, close it."""
+    import asyncio
+
+    from backburner.app import Backburner
+
+    async def main() -> int:
+        async with Backburner.open(at.home.root) as backburner:
+            return await work(backburner, backburner.session(at.session))
+
+    return asyncio.run(main())

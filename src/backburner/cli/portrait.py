@@ -1,0 +1,236 @@
+"""`show`: everything about one task, on one screen."""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from backburner.app import Backburner, Task
+from backburner.cli import phrases, terminal
+from backburner.cli.processes import ProcessUse, processes_of
+from backburner.cli.table import Cell, Column, Row, Table
+from backburner.cli.textwidth import clean, cut
+from backburner.model import clock
+from backburner.model.document import event_document, signal_document
+from backburner.model.events import Event, EventKind
+from backburner.model.limits import DEFAULT_SESSION
+from backburner.model.signals import Signal, SignalState
+from backburner.work.log.marks import byte_count
+from backburner.work.log.read import Chunk
+from backburner.work.shell import shown_command
+
+_LAST_LINES = 10
+_MARGIN = "  "
+
+
+@dataclass(frozen=True, slots=True)
+class Portrait:
+    """A task and all that belongs to it, as of one moment."""
+
+    task: Task
+    now: clock.Instant
+    events: list[Event]
+    signals: list[Signal]
+    processes: list[ProcessUse]
+    output: Chunk
+
+    def document(self) -> dict[str, Any]:
+        """The task as JSON, and what `show` adds."""
+        return {
+            **self.task.document(),
+            "command": shown_command(self.task.record.spec),
+            "events": [event_document(event) for event in self.events],
+            "signals": [signal_document(signal) for signal in self.signals],
+            "processes": [process.document() for process in self.processes],
+        }
+
+    def lines(self) -> Iterator[str]:
+        """What a person sees."""
+        colours = terminal.shows_colours(sys.stdout)
+        width = terminal.width(sys.stdout)
+        yield self._headline(colours)
+        yield from _block(_FACT_COLUMNS, self._facts(), width, colours)
+        if self.processes:
+            yield ""
+            yield _heading("processes", colours)
+            yield from _block(_PROCESS_COLUMNS, _process_rows(self.processes), width, colours)
+        if self.output.total:
+            yield ""
+            yield _heading(f"output: {self._how_much()}", colours)
+            for stream in (self.output.text, self.output.stderr_text or ""):
+                for line in stream.splitlines():
+                    text = clean(line.expandtabs())
+                    yield f"{_MARGIN}{text if width is None else cut(text, width - len(_MARGIN))}"
+        yield ""
+        yield _heading("events", colours)
+        yield from _block(_EVENT_COLUMNS, self._event_rows(), width, colours)
+
+    def _headline(self, colours: bool) -> str:
+        record = self.task.record
+        state = record.state.value.replace("_", " ")
+        if colours:
+            state = terminal.paint(state, phrases.STATE_COLOURS[record.state])
+        ended = f": {phrases.ending(record)}" if record.error is not None else ""
+        return f"{record.id}  {state}{clean(ended)}"
+
+    def _facts(self) -> list[Row]:
+        record = self.task.record
+        spec = record.spec
+        command = shown_command(spec)
+        took = phrases.took(record, self.now)
+        limit = record.max_runtime_s
+        within = "no limit" if limit is None else f"limit {clock.format_duration(limit)}"
+        facts: list[tuple[str, str]] = [
+            ("title", record.title if record.title != command else ""),
+            ("session", record.session if record.session != DEFAULT_SESSION else ""),
+            ("command", command),
+            ("folder", spec.get("cwd", "")),
+            ("variables", ", ".join(spec.get("env", {}))),  # values may be secrets
+            ("created", _moment(record.created_at, self.now)),
+            ("started", _moment(record.started_at, self.now)),
+            ("finished", _moment(record.finished_at, self.now)),
+            ("run time", f"{took} ({within})" if took else within),
+            ("exit code", "" if record.exit_code is None else str(record.exit_code)),
+            ("attempt", str(record.attempt) if record.attempt > 1 else ""),
+            ("progress", phrases.progress(record.progress) if record.progress else ""),
+            ("detail", record.detail or ""),
+            ("stopping", self._stopping()),
+            ("left behind", phrases.processes(record.leftovers) if record.leftovers else ""),
+            ("parent", record.parent or ""),
+            *(("signal", _told(signal, self.now)) for signal in self.signals),
+        ]
+        return [[Cell(name, "dim"), Cell(value)] for name, value in facts if value]
+
+    def _stopping(self) -> str:
+        stop = self.task.record.stop
+        if stop is None or self.task.state.terminal:
+            return ""
+        return f"asked for {_moment(stop.at, self.now)}"
+
+    def _how_much(self) -> str:
+        dropped = self.task.document()["output"]["dropped_bytes"]
+        said = byte_count(self.output.total)
+        if dropped:
+            said += f", {byte_count(dropped)} of it dropped"
+        shown = len(self.output.text.splitlines())
+        return f"{said}, the last {shown} lines" if shown == _LAST_LINES else said
+
+    def _event_rows(self) -> list[Row]:
+        first = self.events[0].at if self.events else self.now
+        return [
+            [
+                Cell(f"+{clock.format_duration(max(0, event.at - first) / clock.SECOND)}", "dim"),
+                Cell(event.kind.value.replace("_", " "), _event_colour(event)),
+                Cell(_event_text(event)),
+            ]
+            for event in self.events
+        ]
+
+
+async def look_at(backburner: Backburner, task: Task) -> Portrait:
+    """Gather what belongs to a task."""
+    output = await task.output(last_lines=_LAST_LINES)
+    return Portrait(
+        task=task,
+        now=clock.now(),
+        events=[event async for event in task.events(follow=False)],
+        signals=await backburner.store.signals(
+            backburner.session(task.record.session, owner=task.record.owner).scope, task=task.id
+        ),
+        processes=processes_of(backburner.home, task.record),
+        output=output,
+    )
+
+
+_FACT_COLUMNS = (Column(""), Column("", least=20))
+_EVENT_COLUMNS = (Column("", right=True), Column(""), Column("", least=20))
+_PROCESS_COLUMNS = (
+    Column("PID", right=True),
+    Column("CPU", right=True),
+    Column("MEMORY", right=True),
+    Column("TIME", right=True),
+    Column("COMMAND", least=20),
+)
+
+
+def _block(
+    columns: tuple[Column, ...], rows: list[Row], width: int | None, colours: bool
+) -> Iterator[str]:
+    """Rows below a heading, with a margin."""
+    room = None if width is None else width - len(_MARGIN)
+    for line in Table(columns, width=room, colours=colours).lines(rows):
+        yield f"{_MARGIN}{line}"
+
+
+def _heading(text: str, colours: bool) -> str:
+    return terminal.paint(text, "bold") if colours else text
+
+
+def _process_rows(processes: list[ProcessUse]) -> list[Row]:
+    return [
+        [
+            str(process.pid),
+            f"{process.cpu_percent:.0f} %",
+            byte_count(process.memory_bytes),
+            clock.format_duration(process.seconds),
+            f"{_branch(process.depth)}{clean(process.command)}",
+        ]
+        for process in processes
+    ]
+
+
+def _branch(depth: int) -> str:
+    return f"{'  ' * (depth - 1)}└ " if depth else ""
+
+
+def _moment(instant: clock.Instant | None, now: clock.Instant) -> str:
+    """A time of day for this person, and how long ago it was."""
+    if instant is None:
+        return ""
+    local = datetime.fromtimestamp(instant / clock.SECOND).astimezone()
+    return f"{local:%Y-%m-%d %H:%M:%S} ({phrases.since(instant, now)} ago)"
+
+
+def _told(signal: Signal, now: clock.Instant) -> str:
+    match signal.state:
+        case SignalState.DELIVERED:
+            assert signal.delivered_at is not None
+            said = f"delivered {phrases.since(signal.delivered_at, now)} ago"
+        case SignalState.PENDING:
+            said = "pending: nobody has taken it yet"
+        case SignalState.CLAIMED:
+            said = "claimed: someone has it and has not acknowledged it yet"
+        case SignalState.FAILED | SignalState.DROPPED:
+            said = f"{signal.state.value}: {signal.reason}"
+    return f"{signal.kind.value}, {said}"
+
+
+def _event_colour(event: Event) -> str | None:
+    if event.kind is not EventKind.FINISHED:
+        return None
+    return phrases.STATE_COLOURS.get(event.data.get("state", ""))
+
+
+def _event_text(event: Event) -> str:
+    data = event.data
+    match event.kind:
+        case EventKind.FINISHED:
+            error = data.get("error")
+            said = (
+                f"{data.get('state', '')}: {error['message']}" if error else data.get("state", "")
+            )
+            left = data.get("leftovers")
+            return f"{said}, {phrases.processes(left)} left behind" if left else said
+        case EventKind.STOP_REQUESTED:
+            grace = data.get("grace_s")
+            return f"with a grace of {clock.format_duration(grace)}" if grace else "by force"
+        case EventKind.REQUEUED:
+            return data.get("reason", "")
+        case EventKind.LEFTOVERS:
+            left = data.get("leftovers", 0)
+            return f"{phrases.processes(left)} left" if left else "all ended"
+        case EventKind.DETAIL:
+            return data.get("detail") or ""
+        case EventKind.CREATED | EventKind.STARTED | EventKind.ADOPTED:
+            return ""

@@ -1,0 +1,127 @@
+"""`ls --watch`: the list again whenever the record changes, without asking for it all the time."""
+
+import asyncio
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+from backburner.cli import say, terminal
+from backburner.cli.listing import Listing, no_tasks, select, task_rows, task_table
+from backburner.cli.place import Place, act
+from backburner.model import clock
+from backburner.model.errors import UsageError
+from backburner.model.task import Task
+from backburner.runtime.glance import Glance
+from backburner.runtime.output import describe
+
+if TYPE_CHECKING:
+    from backburner.app import Backburner
+
+_TICK_S = 1.0
+"""Ages are drawn anew this often; the record is not asked for that."""
+_FLOOR_S = 0.1
+"""Between two looks at the record, however much happens in it."""
+
+_OTHER_SCREEN = "\x1b[?1049h\x1b[?25l"
+_FIRST_SCREEN = "\x1b[?25h\x1b[?1049l"
+
+
+def watch(listing: Listing, at: Place) -> int:
+    """Show the list until the person leaves with Ctrl-C."""
+    if listing.as_json:
+        return act(at, lambda backburner, _: _stream(listing, at, backburner))
+    if not terminal.is_terminal(sys.stdout):
+        raise UsageError("--watch needs a terminal", remedy="with --json it works without one")
+    return act(at, lambda backburner, _: _Screen(listing, at, backburner).show())
+
+
+class _Screen:
+    """The list on a screen of its own, which is gone afterwards."""
+
+    def __init__(self, listing: Listing, at: Place, backburner: "Backburner") -> None:
+        self._listing = listing
+        self._at = at
+        self._store = backburner.store
+        self._changed = asyncio.Event()
+        self._resized = asyncio.Event()
+
+    async def show(self) -> int:
+        """Draw until interrupted."""
+        unsubscribe = self._store.on_change(self._changed.set)
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGWINCH, self._resized.set)
+        say.at_once(_OTHER_SCREEN)
+        tasks: list[Task] = []
+        try:
+            with Glance(self._at.home) as glance:
+                self._changed.set()
+                while True:
+                    if self._changed.is_set():
+                        self._changed.clear()
+                        pages, _ = select(glance, self._listing, self._at)
+                        tasks = [task for page in pages for task in page]
+                    self._resized.clear()
+                    self._draw(tasks)
+                    await self._next_reason(tasks)
+        finally:
+            say.at_once(_FIRST_SCREEN)
+            loop.remove_signal_handler(signal.SIGWINCH)
+            unsubscribe()
+
+    async def _next_reason(self, tasks: list[Task]) -> None:
+        """Wait for a change, a new size, or the next second of something that runs."""
+        waiting = {
+            asyncio.ensure_future(self._changed.wait()),
+            asyncio.ensure_future(self._resized.wait()),
+        }
+        ticking = any(not task.state.terminal for task in tasks)
+        try:
+            await asyncio.sleep(_FLOOR_S)
+            await asyncio.wait(
+                waiting,
+                timeout=_TICK_S - _FLOOR_S if ticking else 60 * _TICK_S,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+        finally:
+            for each in waiting:
+                each.cancel()
+
+    def _draw(self, tasks: list[Task]) -> None:
+        size = terminal.size(sys.stdout)
+        assert size is not None
+        table = task_table(self._listing, width=size.columns)
+        lines = list(table.lines(task_rows(self._listing, tasks, clock.now())))
+        if not tasks:
+            lines = [no_tasks(self._listing, self._at)]
+        room = size.lines - 1
+        if len(lines) > room:
+            lines = [*lines[: room - 1], f"… and {len(lines) - room + 1} more"]
+        # Line by line over the old ones: clearing the screen first would make it flicker.
+        drawn = "".join(f"{line}\x1b[K\r\n" for line in lines)
+        say.at_once(f"\x1b[H{drawn}\x1b[J")
+
+
+async def _stream(listing: Listing, at: Place, backburner: "Backburner") -> int:
+    """JSON lines: the tasks that are there, then each one that something happens to."""
+    store = backburner.store
+    scope = listing.scope(at)
+    changed = asyncio.Event()
+    unsubscribe = store.on_change(changed.set)
+    try:
+        seen = await store.last_event()
+        with Glance(at.home) as glance:
+            pages, _ = select(glance, listing, at)
+            for page in pages:
+                for task in reversed(page):
+                    say.json_line(describe(at.home, task))
+        while True:
+            changed.clear()
+            while events := await store.events_since(seen):
+                seen = events[-1].seq
+                for task_id in dict.fromkeys(event.task for event in events):
+                    task = await store.get(task_id, scope)
+                    if task is not None and (not listing.states or task.state in listing.states):
+                        say.json_line(describe(at.home, task))
+            await changed.wait()
+    finally:
+        unsubscribe()

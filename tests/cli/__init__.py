@@ -1,0 +1,1 @@
+"""The command line: units, and the real program with real jobs."""

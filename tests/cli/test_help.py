@@ -1,0 +1,69 @@
+"""Help, the version, and options that do not exist."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import backburner as package
+from backburner.cli.program import COMMANDS
+from tests.cli.golden import Golden
+from tests.cli.program import Program
+
+
+@pytest.fixture(autouse=True)
+def eighty_columns(backburner: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(backburner: Program, golden: Golden, command: str) -> None:
+    shown = backburner(command, "--help")
+    assert (shown.code, shown.err) == (0, "")
+    assert "Examples:" in shown.out
+    for option in ("--home", "--session", "--json"):
+        assert option in shown.out
+    golden.check(f"help-{command}", shown.out, exact=True)
+
+
+def test_without_a_command_it_prints_its_help(backburner: Program, golden: Golden) -> None:
+    shown = backburner()
+    assert (shown.code, shown.err) == (0, "")
+    golden.check("help", shown.out, exact=True)
+    assert backburner("--help") == backburner("-h") == shown
+
+
+def test_version(backburner: Program) -> None:
+    assert backburner("--version").out == f"backburner {package.__version__}\n"
+
+
+def test_the_installed_program_is_the_same(backburner: Program) -> None:
+    script = Path(sys.executable).with_name("backburner")
+    done = subprocess.run([script, "--version"], capture_output=True, encoding="utf-8", check=True)
+    assert done.stdout == backburner("--version").out
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--stdin",
+        "--pty",
+        "--after=bg_1",
+        "--retries=1",
+        "--nice=1",
+        "--memory=2G",
+        "--ready-port=1",
+    ],
+)
+def test_what_is_not_there_yet_is_refused(backburner: Program, option: str) -> None:
+    refused = backburner("run", option, "--", "true")
+    assert refused.code == 2
+    assert option.partition("=")[0] in refused.err
+
+
+@pytest.mark.parametrize(
+    "command", ["send", "schedule", "top", "serve", "mcp", "gateway", "worker"]
+)
+def test_commands_that_are_not_there_yet_are_refused(backburner: Program, command: str) -> None:
+    assert backburner(command).code == 2

@@ -1,0 +1,144 @@
+"""Finding processes in /proc, and killing those of ours: keeper and guardian of a home.
+
+Looks for itself and does not ask the code under test, but for the pid that the kernel names as the
+holder of the keeper lock.
+"""
+
+import contextlib
+import os
+import secrets
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+from backburner.model.home import Home
+from backburner.runtime.election import KeeperLock, keeper_pid
+from tests.waiting import wait_until
+
+
+def unique_seconds() -> str:
+    """A duration for `sleep` that no other process has in its arguments: about an hour."""
+    return f"3600.{secrets.randbelow(10**9):09d}"
+
+
+def all_pids() -> list[int]:
+    """Every process there is."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def arguments_of(pid: int) -> list[str]:
+    """The arguments of a process; none where it is gone or has ended."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return os.fsdecode(file.read()).rstrip("\0").split("\0")
+    except OSError:
+        return []
+
+
+def processes_with(argument: str) -> list[int]:
+    """Processes that have exactly this argument. One that has ended has none, collected or not."""
+    return [pid for pid in all_pids() if argument in arguments_of(pid)]
+
+
+def is_running(pid: int) -> bool:
+    """Whether it is there, and more than an entry that nobody has collected."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            stat = file.read()
+    except OSError:
+        return False
+    return stat[stat.rindex(b")") + 2 :][:1] not in (b"Z", b"X")
+
+
+def children_of(pid: int) -> list[int]:
+    """The processes whose parent it is, ended ones that were not collected included."""
+    found: list[int] = []
+    for child in all_pids():
+        try:
+            with open(f"/proc/{child}/stat", "rb") as file:
+                stat = file.read()
+        except OSError:
+            continue
+        if int(stat[stat.rindex(b")") + 2 :].split()[1]) == pid:
+            found.append(child)
+    return found
+
+
+def keeper_of(home: Path) -> int | None:
+    """The keeper, by the lock that it holds."""
+    return keeper_pid(Home(home))
+
+
+def keepers_of(home: Path) -> list[int]:
+    """Every process that was started as a keeper of this home, elected or not."""
+    return _started_as("backburner.keeper", home)
+
+
+def guardians_of(home: Path) -> list[int]:
+    """Every guardian of this home."""
+    return _started_as("backburner.keeper.guardian", home)
+
+
+def _started_as(module: str, home: Path) -> list[int]:
+    found: list[int] = []
+    for pid in all_pids():
+        # Not `sh -c '"$@" &' sh python -m …`: that is the starter.
+        if arguments_of(pid)[1:4] == ["-m", module, str(home)]:
+            found.append(pid)
+    return found
+
+
+def kill(*pids: int) -> None:
+    """KILL, and wait until they are gone."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    wait_until(
+        lambda: not any(is_running(pid) for pid in pids), message=f"{pids} survived SIGKILL"
+    )
+
+
+def wait_for_keeper(home: Path, *, other_than: int | None = None) -> int:
+    """The keeper, once there is one and it is not this one."""
+
+    def another() -> int | None:
+        pid = keeper_of(home)
+        return None if pid == other_than else pid
+
+    return wait_until(another, message="no keeper came")
+
+
+def kill_keeper(home: Path) -> int:
+    """Kill the keeper, waiting for one where there is none. Its guardian lives."""
+    pid = wait_for_keeper(home)
+    kill(pid)
+    return pid
+
+
+def kill_all_of_ours(home: Path) -> None:
+    """Kill guardian and keeper, so that nobody looks after the home."""
+
+    def one_more_round() -> bool:
+        # Whoever names both: the shell that is about to become a guardian too.
+        pids = [
+            pid
+            for pid in all_pids()
+            if str(home) in (arguments := arguments_of(pid))
+            and {"backburner.keeper", "backburner.keeper.guardian"} & set(arguments)
+        ]
+        kill(*pids)
+        return not pids
+
+    wait_until(one_more_round, message="keeper and guardian come back again and again")
+
+
+@contextlib.contextmanager
+def nobody_keeps(home: Path) -> Iterator[None]:
+    """While this lasts, this process has the keeper lock, and does nothing with it."""
+    home.mkdir(mode=0o700, exist_ok=True)
+    lock = KeeperLock.acquire(Home(home))
+    assert lock is not None, "somebody keeps it already"
+    try:
+        yield
+    finally:
+        lock.release()

@@ -1,0 +1,145 @@
+"""D9: what stands under a secret key is not written anywhere; a line of a log is cut."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backburner.model.redaction import HIDDEN, for_log, is_secret, redact
+
+NAMES = (
+    *("api_key", "apikey", "authorization", "auth"),
+    *("credentials", "password", "secret", "token"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "dress",
+    ["{}", "my_{}", "x-{}", "db{}", "X_{}"],
+)
+def test_d9_a_key_that_is_or_ends_in_a_secret_name_is_secret(name: str, dress: str) -> None:
+    key = dress.format(name)
+    for spelled in (key, key.upper(), key.title(), key.replace("_", "-"), key.replace("_", "")):
+        assert is_secret(spelled), spelled
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["X-Api-Key", "apiKey", "OPENAI_API_KEY", "Proxy-Authorization", "oauth", "accessToken"],
+)
+def test_d9_keys_as_they_occur_are_secret(key: str) -> None:
+    assert is_secret(key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["", "url", "author", "authors", "tokens_used", "token_count", "passwords_file", "keys", "api"],
+)
+def test_d9_a_key_that_only_begins_like_one_is_not_secret(key: str) -> None:
+    assert not is_secret(key)
+
+
+def test_d9_a_secret_is_hidden_at_any_depth_and_the_rest_is_left_alone() -> None:
+    arguments = {
+        "url": "https://example.org",
+        "headers": {"Authorization": "Bearer s3cret", "Accept": "*/*"},
+        "accounts": [{"name": "ada", "password": "s3cret"}, [{"token": ["s3cret"]}]],
+        "pair": ({"secret": {"deep": "s3cret"}}, 1),
+        "credentials": {"user": "ada", "pass": "s3cret"},
+        "password": None,
+        "n": 3,
+        4: "not a name",
+    }
+    assert redact(arguments) == {
+        "url": "https://example.org",
+        "headers": {"Authorization": HIDDEN, "Accept": "*/*"},
+        "accounts": [{"name": "ada", "password": HIDDEN}, [{"token": HIDDEN}]],
+        "pair": [{"secret": HIDDEN}, 1],
+        "credentials": HIDDEN,
+        "password": HIDDEN,
+        "n": 3,
+        4: "not a name",
+    }
+
+
+def test_d9_the_caller_keeps_what_it_gave() -> None:
+    arguments = {"a": {"token": "s3cret"}, "b": [{"token": "s3cret"}]}
+    redact(arguments)
+    assert arguments == {"a": {"token": "s3cret"}, "b": [{"token": "s3cret"}]}
+
+
+SECRET = "s3cret-"  # begins every hidden value below, and occurs nowhere else
+plain_keys = st.text(max_size=8).filter(lambda key: not is_secret(key) and SECRET not in key)
+secret_keys = st.builds(
+    lambda before, name, dashed, upper: (
+        (before + (name.replace("_", "-") if dashed else name)).upper()
+        if upper
+        else before + (name.replace("_", "-") if dashed else name)
+    ),
+    st.sampled_from(["", "x_", "my-", "Db", "é"]),
+    st.sampled_from(NAMES),
+    st.booleans(),
+    st.booleans(),
+)
+secret_text = st.text(max_size=300).map(lambda text: SECRET + text)
+secrets = st.recursive(
+    secret_text,
+    lambda inner: st.lists(inner, min_size=1, max_size=2) | st.dictionaries(plain_keys, inner),
+    max_leaves=3,
+)
+harmless = st.none() | st.booleans() | st.integers() | st.text(max_size=300)
+documents = st.recursive(
+    harmless | st.dictionaries(secret_keys, secrets, min_size=1, max_size=2),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.tuples(inner, inner)
+        | st.builds(
+            lambda plain, hidden: {**plain, **hidden},
+            st.dictionaries(plain_keys, inner, max_size=3),
+            st.dictionaries(secret_keys, secrets, max_size=2),
+        )
+    ),
+    max_leaves=12,
+)
+arguments = st.builds(
+    lambda plain, hidden: {**plain, **hidden},
+    st.dictionaries(plain_keys, documents, max_size=4),
+    st.dictionaries(secret_keys, secrets, max_size=2),
+)
+
+
+@given(arguments)
+def test_d9_no_secret_value_survives(given_arguments: dict[str, Any]) -> None:
+    assert SECRET not in json.dumps(redact(given_arguments), ensure_ascii=False)
+    assert SECRET not in for_log(given_arguments)
+
+
+@given(arguments)
+def test_d9_redaction_keeps_every_key_and_is_stable(given_arguments: dict[str, Any]) -> None:
+    once = redact(given_arguments)
+    assert set(once) == set(given_arguments)
+    assert redact(once) == once
+
+
+@given(arguments)
+def test_d9_a_log_line_is_one_line_of_at_most_500_characters(
+    given_arguments: dict[str, Any],
+) -> None:
+    line = for_log(given_arguments)
+    assert len(line) <= 500
+    assert len(line.splitlines()) <= 1
+
+
+def test_d9_a_value_is_cut_at_200_characters_and_a_line_at_500() -> None:
+    assert for_log({"a": "x" * 200, "n": 1}) == f"a={'x' * 200} n=1"
+    assert for_log({"a": "x" * 201, "n": 1}) == f"a={'x' * 199}… n=1"
+    long = for_log({f"k{number}": "x" * 150 for number in range(5)})
+    assert len(long) == 500
+    assert long.endswith("…")
+
+
+def test_d9_the_record_keeps_what_is_not_secret_whole() -> None:
+    assert redact({"text": "x" * 5000}) == {"text": "x" * 5000}

@@ -1,0 +1,50 @@
+"""The engines that have to pass this suite. A further one adds a class and a line to ENGINES."""
+
+import stat
+from pathlib import Path
+from typing import Protocol
+
+import apsw
+
+from backburner.store.protocol import Store
+from backburner.store.sqlite.store import open_store
+
+
+class Engine(Protocol):
+    """How this suite gets at records of one kind."""
+
+    async def create(self, folder: Path) -> str:
+        """Make an empty record; its address, which another process can use too."""
+        ...
+
+    async def open(self, address: str) -> Store:
+        """A handle of its own, as another process would have it."""
+        ...
+
+    async def drop(self, address: str) -> None:
+        """Every handle is closed: check that nothing is left, and remove the record."""
+        ...
+
+
+class SqliteEngine:
+    """The embedded store: an address is a home folder."""
+
+    async def create(self, folder: Path) -> str:
+        return str(folder / "home")
+
+    async def open(self, address: str) -> Store:
+        return open_store(Path(address), "this boot")
+
+    async def drop(self, address: str) -> None:
+        home = Path(address)
+        if (home / "backburner.db").exists():
+            connection = apsw.Connection(str(home / "backburner.db"))
+            assert connection.execute("PRAGMA integrity_check").get == "ok"
+            connection.close()
+        left = [path for path in home.rglob("*") if stat.S_ISSOCK(path.lstat().st_mode)]
+        assert left == [], "a closed store has left its socket behind"
+        # The last one to close has put everything into the one file.
+        assert {path.name for path in home.iterdir()} <= {"backburner.db", "write.lock", "wake"}
+
+
+ENGINES: dict[str, Engine] = {"sqlite": SqliteEngine()}

@@ -1,0 +1,364 @@
+"""Random lives of tasks and signals, through two handles, against a small model of the promise.
+
+Never lost, never told twice, terminal is final (E10, E11, E12, X1): after every step all that the
+store tells has to be what the model says.
+"""
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from backburner.model import clock
+from backburner.model.ending import Ending
+from backburner.model.errors import Conflict, LimitReached
+from backburner.model.events import EventKind
+from backburner.model.signals import SignalState, end_key
+from backburner.model.states import TRANSITIONS, State
+from backburner.model.task import Task
+from backburner.store.protocol import Scope, Store
+from tests.store.conformance.engines import ENGINES, Engine
+from tests.store.conformance.making import (
+    ADA,
+    ADAS_OTHER_SESSION,
+    BOB,
+    ENDINGS,
+    PLACE,
+    new_task,
+)
+
+T = TypeVar("T")
+
+IDS = ["bg_1", "bg_2", "bg_3", "bg_4", "bg_5"]
+SCOPES = [ADA, ADAS_OTHER_SESSION, BOB]
+LIMIT = 2
+"""Of active tasks in a session: small, so that it is met."""
+
+ids = st.sampled_from(IDS)
+scopes = st.sampled_from(SCOPES)
+handles = st.integers(0, 1)
+stale = st.sampled_from([0, 0, 0, -1, 1])
+"""Added to the right attempt: a quarter of all changes comes from another one."""
+endings = st.sampled_from(list(ENDINGS.values()))
+consumers = st.sampled_from(["one", "two"])
+
+
+@dataclass
+class Telling:
+    """The model of a signal."""
+
+    state: SignalState = SignalState.PENDING
+    holder: str | None = None
+    tries: int = 0
+    told: int = 0
+
+    @property
+    def open(self) -> bool:
+        return self.state not in (SignalState.DELIVERED, SignalState.DROPPED)
+
+
+@dataclass
+class Known:
+    """The model of a task."""
+
+    scope: Scope
+    spec: dict[str, Any]
+    state: State = State.QUEUED
+    attempt: int = 1
+    stop: float | None = None
+    leftovers: int = 0
+    ending: Ending | None = None
+    detail: str | None = None
+    events: list[EventKind] = field(default_factory=lambda: [EventKind.CREATED])
+    telling: Telling | None = None
+
+    def end(self, ending: Ending, leftovers: int = 0) -> None:
+        assert self.telling is None, "told once"
+        self.state, self.ending, self.leftovers = ending.state, ending, leftovers
+        self.events.append(EventKind.FINISHED)
+        self.telling = Telling()
+
+
+class AgainstAModel(RuleBasedStateMachine):
+    """One run: a fresh record, two handles on it, and the model beside it."""
+
+    engine: Engine
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.folder = Path(tempfile.mkdtemp(prefix="bb-model-"))
+        self.known: dict[str, Known] = {}
+        self.stores: list[Store] = []
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        return self.runner.run(work)
+
+    @initialize()
+    def open(self) -> None:
+        self.address = self.run(self.engine.create(self.folder))
+        self.stores = [self.run(self.engine.open(self.address)) for _ in range(2)]
+
+    @rule(handle=handles)
+    def reopen(self, handle: int) -> None:
+        self.run(self.stores[handle].close())
+        self.stores[handle] = self.run(self.engine.open(self.address))
+
+    def teardown(self) -> None:
+        try:
+            for store in self.stores:
+                self.run(store.close())
+            if self.stores:
+                self.run(self.engine.drop(self.address))
+        finally:
+            self.runner.close()
+            shutil.rmtree(self.folder)
+
+    # Tasks
+
+    @rule(handle=handles, id=ids, scope=scopes, command=st.sampled_from(["make", "test"]))
+    def create(self, handle: int, id: str, scope: Scope, command: str) -> None:
+        spec = {"command": command}
+        create = self.stores[handle].create(new_task(id, scope=scope, spec=spec), limit=LIMIT)
+        there = self.known.get(id)
+        active = [
+            known
+            for known in self.known.values()
+            if known.scope == scope and not known.state.terminal
+        ]
+        if there is not None and (there.scope, there.spec) != (scope, spec):
+            with pytest.raises(Conflict):
+                self.run(create)
+        elif there is None and len(active) >= LIMIT:
+            with pytest.raises(LimitReached):
+                self.run(create)
+        else:
+            known = self.known.setdefault(id, Known(scope, spec))
+            self.check(known, self.run(create))
+
+    @rule(handle=handles, id=ids, off=stale)
+    def claim(self, handle: int, id: str, off: int) -> None:
+        known = self.known.get(id)
+        attempt = (known.attempt if known else 1) + off
+        task = self.run(self.stores[handle].claim(id, attempt, PLACE))
+        if known and off == 0 and known.state is State.QUEUED:
+            known.state = State.RUNNING
+            known.events.append(EventKind.STARTED)
+            self.check(known, task)
+        else:
+            assert task is None
+
+    @rule(handle=handles, id=ids, off=stale, ending=endings, left=st.sampled_from([0, 0, 2]))
+    def finish(self, handle: int, id: str, off: int, ending: Ending, left: int) -> None:
+        known = self.known.get(id)
+        attempt = (known.attempt if known else 1) + off
+        task = self.run(self.stores[handle].finish(id, attempt, ending, leftovers=left))
+        if known and off == 0 and ending.state in TRANSITIONS[known.state]:
+            known.end(ending, left)
+            self.check(known, task)
+        else:
+            assert task is None
+
+    @rule(handle=handles, id=ids, off=stale)
+    def requeue(self, handle: int, id: str, off: int) -> None:
+        known = self.known.get(id)
+        attempt = (known.attempt if known else 1) + off
+        task = self.run(self.stores[handle].requeue(id, attempt, "the worker died"))
+        if known and off == 0 and known.state is State.RUNNING:
+            known.state, known.attempt, known.detail = State.QUEUED, known.attempt + 1, None
+            known.events.append(EventKind.REQUEUED)
+            if known.stop is not None:
+                known.end(Ending.canceled())
+            self.check(known, task)
+        else:
+            assert task is None
+
+    @rule(handle=handles, id=ids, scope=scopes, grace_s=st.sampled_from([5.0, 2.0, 0.0]))
+    def request_stop(self, handle: int, id: str, scope: Scope, grace_s: float) -> None:
+        known = self.known.get(id)
+        task = self.run(self.stores[handle].request_stop(id, scope, grace_s))
+        if known is None or known.scope != scope:
+            assert task is None
+            return
+        if known.state is State.QUEUED:
+            known.end(Ending.canceled())
+        elif known.state is State.RUNNING or known.leftovers:
+            if known.stop is None or grace_s < known.stop:
+                known.stop = grace_s
+                known.events.append(EventKind.STOP_REQUESTED)
+        self.check(known, task)
+
+    @rule(handle=handles, id=ids, off=stale, detail=st.sampled_from(["a", "b"]))
+    def note(self, handle: int, id: str, off: int, detail: str) -> None:
+        known = self.known.get(id)
+        attempt = (known.attempt if known else 1) + off
+        noted = self.run(self.stores[handle].note(id, attempt, EventKind.DETAIL, detail=detail))
+        fits = known is not None and (not known.state.terminal or known.leftovers > 0)
+        assert noted is (fits and off == 0)
+        if noted and known:
+            known.detail = detail
+            known.events.append(EventKind.DETAIL)
+
+    @precondition(lambda self: any(known.leftovers for known in self.known.values()))
+    @rule(handle=handles, left=st.sampled_from([0, 1]))
+    def leftovers_change(self, handle: int, left: int) -> None:
+        id, known = next((id, known) for id, known in self.known.items() if known.leftovers)
+        noted = self.stores[handle].note(id, known.attempt, EventKind.LEFTOVERS, leftovers=left)
+        assert self.run(noted) is True
+        known.leftovers = left
+        known.events.append(EventKind.LEFTOVERS)
+
+    @rule(handle=handles, chosen=st.sets(ids))
+    def forget(self, handle: int, chosen: set[str]) -> None:
+        gone = [
+            id
+            for id in chosen
+            if (known := self.known.get(id)) and known.state.terminal and not known.leftovers
+        ]
+        assert self.run(self.stores[handle].forget(sorted(chosen))) == len(gone)
+        for id in gone:
+            del self.known[id]
+
+    # Signals
+
+    @rule(handle=handles, scope=scopes, consumer=consumers, limit=st.integers(1, 3))
+    def claim_signals(self, handle: int, scope: Scope, consumer: str, limit: int) -> None:
+        claimed = self.run(
+            self.stores[handle].claim_signals(
+                scope, consumer=consumer, limit=limit, lease_s=3600
+            )
+        )
+        free = [
+            id
+            for id, known in self.known.items()
+            if known.scope == scope
+            and known.telling
+            and known.telling.state in (SignalState.PENDING, SignalState.FAILED)
+        ]
+        assert len(claimed) == min(limit, len(free))
+        for signal in claimed:
+            telling = self.known[signal.task].telling
+            assert signal.task in free
+            assert telling is not None
+            assert telling.holder is None, "two consumers hold the same signal"
+            telling.state, telling.holder = SignalState.CLAIMED, consumer
+            telling.tries += 1
+            assert (signal.state, signal.tries) == (SignalState.CLAIMED, telling.tries)
+
+    @rule(handle=handles, id=ids, scope=scopes)
+    def acknowledge(self, handle: int, id: str, scope: Scope) -> None:
+        telling = self.telling_of(id, scope)
+        count = self.run(self.stores[handle].acknowledge([end_key(id)], scope))
+        assert count == (1 if telling and telling.open else 0)
+        if telling and count:
+            telling.state, telling.holder = SignalState.DELIVERED, None
+            telling.told += 1
+            assert telling.told == 1, "told twice"
+
+    @rule(handle=handles, consumer=consumers)
+    def release(self, handle: int, consumer: str) -> None:
+        held = [
+            known.telling
+            for known in self.known.values()
+            if known.telling and known.telling.holder == consumer
+        ]
+        assert self.run(self.stores[handle].release_signals(consumer)) == len(held)
+        for telling in held:
+            telling.state, telling.holder = SignalState.PENDING, None
+
+    @rule(handle=handles, id=ids)
+    def delivery_failed(self, handle: int, id: str) -> None:
+        telling = self.telling_of(id)
+        failed = self.stores[handle].delivery_failed(end_key(id), "no answer", clock.now())
+        assert self.run(failed) is bool(telling and telling.open)
+        if telling and telling.open:
+            telling.state, telling.holder = SignalState.FAILED, None
+
+    @rule(handle=handles, id=ids)
+    def drop(self, handle: int, id: str) -> None:
+        telling = self.telling_of(id)
+        dropped = self.stores[handle].drop_signal(end_key(id), "not wanted")
+        assert self.run(dropped) is bool(telling and telling.open)
+        if telling and telling.open:
+            telling.state, telling.holder = SignalState.DROPPED, None
+
+    def telling_of(self, id: str, scope: Scope | None = None) -> Telling | None:
+        known = self.known.get(id)
+        return known.telling if known and scope in (None, known.scope) else None
+
+    # What the store tells is what the model says
+
+    def check(self, known: Known, task: Task | None) -> None:
+        assert task is not None
+        assert Scope(task.owner, task.session) == known.scope
+        assert task.spec == known.spec
+        assert (task.state, task.attempt) == (known.state, known.attempt)
+        assert (task.stop.grace_s if task.stop else None) == known.stop
+        assert (task.leftovers, task.detail) == (known.leftovers, known.detail)
+        ending = known.ending
+        assert (task.finished_at is not None) is (ending is not None)
+        assert (task.place is not None) is (EventKind.STARTED in known.events[self.last(known) :])
+        if ending is not None:
+            assert (task.error, task.exit_code, task.result) == (
+                ending.error, ending.exit_code, ending.result,
+            )  # fmt: skip
+        assert task.signal_state == (known.telling.state if known.telling else None)
+
+    def last(self, known: Known) -> int:
+        """Where the events of the last attempt begin."""
+        requeued = [n for n, kind in enumerate(known.events) if kind is EventKind.REQUEUED]
+        return requeued[-1] if requeued else 0
+
+    @invariant()
+    def nothing_is_lost_or_doubled(self) -> None:
+        if self.stores:
+            self.run(self.compare(self.stores[0]))
+            self.run(self.compare(self.stores[1]))
+
+    async def compare(self, store: Store) -> None:
+        found: dict[str, Task] = {}
+        for scope in SCOPES:
+            for task in await store.newest(scope, limit=100):
+                assert self.known[task.id].scope == scope
+                found[task.id] = task
+        assert set(found) == set(self.known)
+        for id, known in self.known.items():
+            self.check(known, found[id])
+            events = await store.events(id)
+            assert [event.number for event in events] == list(range(1, len(events) + 1))
+            assert [event.kind for event in events] == known.events
+        for scope in SCOPES:
+            told = {signal.task: signal.state for signal in await store.signals(scope)}
+            assert told == {
+                id: known.telling.state
+                for id, known in self.known.items()
+                if known.telling and known.scope == scope
+            }
+        active = {task.id for task in await store.active()}
+        assert active == {
+            id for id, known in self.known.items() if not known.state.terminal or known.leftovers
+        }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ENGINES)
+def test_e10_e11_e12_x1_no_sequence_of_calls_loses_or_doubles_anything(name: str) -> None:
+    machine = type("Machine", (AgainstAModel,), {"engine": ENGINES[name]})
+    run_state_machine_as_test(
+        machine, settings=settings(max_examples=60, stateful_step_count=40, deadline=None)
+    )

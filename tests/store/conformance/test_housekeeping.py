@@ -1,0 +1,94 @@
+"""E12: retention. What has ended can be forgotten, with all that belongs to it; nothing else can."""
+
+from backburner.model import clock
+from backburner.model.clock import SECOND
+from backburner.model.events import EventKind
+from backburner.model.states import State
+from backburner.store.protocol import Store
+from tests.store.conformance.conftest import OpenAnother
+from tests.store.conformance.making import (
+    ADA,
+    ADAS_OTHER_SESSION,
+    BOB,
+    ENDINGS,
+    EVERY_SESSION_OF_ADA,
+    PLENTY,
+    ended,
+    new_task,
+    queued,
+    running,
+)
+
+LATER = 3600 * SECOND
+
+
+async def test_e12_only_what_ended_before_a_time_is_prunable_oldest_first(store: Store) -> None:
+    first, second = await ended(store), await ended(store)
+    now = clock.now() + SECOND
+    assert await store.prunable(now, None, 10) == [first, second]
+    assert await store.prunable(now, None, 1) == [first]
+    assert second.finished_at is not None
+    assert await store.prunable(second.finished_at, None, 10) == [first]
+    assert await store.prunable(first.finished_at or 0, None, 10) == []
+
+
+async def test_e12_what_is_active_or_left_something_running_is_never_prunable(
+    store: Store,
+) -> None:
+    for make in (queued, running):
+        await make(store)
+    await ended(store, leftovers=1)
+    assert await store.prunable(clock.now() + LATER, None, 10) == []
+
+
+async def test_e12_pruning_keeps_to_its_scope(store: Store) -> None:
+    tasks = [await ended(store, scope=scope) for scope in (ADA, ADAS_OTHER_SESSION, BOB)]
+    now = clock.now() + LATER
+    assert await store.prunable(now, None, 10) == tasks
+    assert await store.prunable(now, EVERY_SESSION_OF_ADA, 10) == tasks[:2]
+    assert await store.prunable(now, ADA, 10) == tasks[:1]
+
+
+async def test_e12_a_forgotten_task_is_gone_with_its_events_and_signals(
+    store: Store, open_another: OpenAnother
+) -> None:
+    gone, kept = await ended(store), await ended(store, ending=ENDINGS["exit"])
+    assert await store.forget([gone.id, "bg_none"]) == 1
+    assert await store.forget([gone.id]) == 0
+    for handle in (store, await open_another()):
+        assert await handle.get(gone.id) is None
+        assert await handle.events(gone.id) == []
+        assert [signal.task for signal in await handle.signals(ADA)] == [kept.id]
+        assert {event.task for event in await handle.events_since(0)} == {kept.id}
+        assert await handle.newest(ADA, limit=10) == [kept]
+
+
+async def test_e12_an_active_task_is_never_forgotten(store: Store) -> None:
+    tasks = [await queued(store), await running(store), await ended(store, leftovers=1)]
+    assert await store.forget([task.id for task in tasks]) == 0
+    for task in tasks:
+        assert await store.get(task.id) == task
+        assert len(await store.events(task.id)) == {State.QUEUED: 1, State.RUNNING: 2}.get(
+            task.state, 3
+        )
+    await store.note(tasks[2].id, 1, EventKind.LEFTOVERS, leftovers=0)
+    assert await store.forget([task.id for task in tasks]) == 1
+
+
+async def test_e12_many_tasks_can_be_forgotten_at_once(store: Store) -> None:
+    ids = [
+        (await store.create(new_task(), limit=PLENTY, ending=ENDINGS["spawn"])).id
+        for _ in range(50)
+    ]
+    assert await store.forget(ids) == 50
+    assert await store.newest(ADA, limit=10) == []
+
+
+async def test_e12_the_id_of_a_forgotten_task_is_free(store: Store) -> None:
+    """A new task, not the old one: with events, a signal and an attempt of its own."""
+    await ended(store, "build")
+    await store.forget(["build"])
+    again = await queued(store, "build", scope=BOB)
+    assert (again.state, again.attempt, again.signal_state) == (State.QUEUED, 1, None)
+    assert [event.kind for event in await store.events("build")] == [EventKind.CREATED]
+    assert await store.signals(BOB) == []

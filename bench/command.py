@@ -24,13 +24,8 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
     repeats = effort.count(20, quick=5)
     ls = [str(Path(sys.executable).with_name("backburner")), "ls", "-a", "--all-sessions"]
     environment = {**os.environ, "BACKBURNER_HOME": str(home)}
-    try:
-        tried = subprocess.run(ls, env=environment, capture_output=True, text=True, check=False)
-    except OSError as error:
-        return [Row(NAME, None, "ms", target=TARGET, notes=[f"not run: {error}"])]
-    if tried.returncode != 0 or "bg_" not in tried.stdout:
-        said = (tried.stderr.strip().splitlines() or ["it listed nothing"])[-1]
-        return [Row(NAME, None, "ms", target=TARGET, notes=[f"not run: {said}"])]
+    if problem := _problem(ls, environment):
+        return [Row(NAME, None, "ms", target=TARGET, notes=[f"not run: {problem}"])]
 
     async def ours() -> float:
         return _median_time(ls, environment, repeats)
@@ -40,6 +35,19 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
 
     pairs = await in_turn(ours, raw, effort.rounds)
     return [pairs.row(NAME, "ms", scale=1e3, target=TARGET)]
+
+
+def _problem(command: list[str], environment: dict[str, str]) -> str | None:
+    """Why it cannot be measured."""
+    try:
+        tried = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        return str(error)
+    if tried.returncode == 0 and "bg_" in tried.stdout:
+        return None
+    return (tried.stderr.strip().splitlines() or ["it listed nothing"])[-1]
 
 
 def _median_time(command: list[str], environment: dict[str, str], repeats: int) -> float:

@@ -19,7 +19,6 @@ from pathlib import Path
 from backburner import Backburner, Session
 from backburner.model.home import Home
 from backburner.model.ids import new_id
-
 from bench import bare
 from bench.measure import Effort, Row, in_turn, milliseconds, percentile
 from bench.peer import Peer, peer
@@ -68,8 +67,11 @@ async def _signal(home: Path, session: Session, signals: asyncio.StreamReader) -
     task_id, came = (await signals.readline()).decode().split()
     if task_id != task.id:
         raise RuntimeError(f"a signal of {task_id} came, not of {task.id}")
-    ended = int(Path(Home(home).attempt(task.id, 1).log).read_text())
-    return (int(came) - ended) / 1e9
+    return (int(came) - _number_in(Path(Home(home).attempt(task.id, 1).log))) / 1e9
+
+
+def _number_in(file: Path) -> int:
+    return int(file.read_text())
 
 
 def _bare_signal(folder: Path, connection: bare.Database, other: Peer) -> float:
@@ -94,7 +96,7 @@ def _bare_signal(folder: Path, connection: bare.Database, other: Peer) -> float:
     came = other.ask("claim", task_id)
     os.close(process)
     os.waitpid(pid, 0)
-    return (came - int(log.read_text())) / 1e9
+    return (came - _number_in(log)) / 1e9
 
 
 @contextlib.asynccontextmanager

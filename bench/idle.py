@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 import psutil
-from backburner import Backburner
 
+from backburner import Backburner
 from bench.measure import Effort, Row, Target, percentile
 from bench.workspace import pid_of_keeper
 

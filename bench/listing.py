@@ -12,7 +12,6 @@ from backburner import Backburner, Session
 from backburner.model.home import Home
 from backburner.store.protocol import Scope
 from backburner.store.sqlite.reader import Reader
-
 from bench import bare
 from bench.measure import Effort, Row, Target, in_turn, percentile
 

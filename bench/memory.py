@@ -10,8 +10,8 @@ from pathlib import Path
 
 from backburner import Backburner, Session
 from backburner.model.states import Kind, State
-
 from bench.measure import Effort, Row, Target
+from bench.waiting import until
 from bench.workspace import pid_of_keeper
 
 PER_SESSION = 50
@@ -22,9 +22,12 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
     """One row."""
     count = effort.count(500)
     async with Backburner.open(folder / "home") as bb:
+
+        async def nothing_left() -> bool:
+            return not await bb.store.active(Kind.SHELL)
+
         await start_sleepers(bb, PER_SESSION, "warm", seconds=1)
-        while await bb.store.active(Kind.SHELL):
-            await asyncio.sleep(0.1)
+        await until(nothing_left, what="the first jobs have ended")
         keeper = pid_of_keeper(folder / "home")
         before = memory_kb(keeper)
         await start_sleepers(bb, count, "many", seconds=3600)
@@ -49,10 +52,12 @@ async def start_sleepers(bb: Backburner, count: int, name: str, *, seconds: int)
         for first in range(0, count, PER_SESSION):
             session = bb.session(f"{name}-{first // PER_SESSION}")
             group.create_task(fill(session, min(PER_SESSION, count - first)))
-    while any(
-        task.state is State.QUEUED or task.pid is None for task in await bb.store.active(Kind.SHELL)
-    ):
-        await asyncio.sleep(0.1)
+
+    async def all_run() -> bool:
+        tasks = await bb.store.active(Kind.SHELL)
+        return all(task.state is State.RUNNING for task in tasks)
+
+    await until(all_run, what=f"{count} jobs run")
 
 
 def memory_kb(pid: int) -> dict[str, int]:

@@ -16,7 +16,6 @@ from pathlib import Path
 from backburner import Backburner
 from backburner.model.home import Home
 from backburner.model.ids import new_id
-
 from bench.measure import Effort, Pairs, Row, Target, in_turn
 
 TARGET = Target("at most", 1.1)

@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from backburner import Backburner, Session
-
 from bench.measure import Effort, Row, Target, in_turn
 from bench.throughput import rate
 

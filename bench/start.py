@@ -18,9 +18,9 @@ from pathlib import Path
 
 from backburner import Backburner, Session, Task
 from backburner.model.ids import new_id
-
 from bench import bare
 from bench.measure import Effort, Row, Target, in_turn, milliseconds, percentile
+from bench.waiting import until
 from bench.workspace import pid_of_keeper
 
 TARGET = Target("at most", 2)
@@ -51,7 +51,7 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
         busy = (await in_turn(ours, raw, effort.rounds)).row(
             "start, back to back", "ms", scale=1e3, notes=[milliseconds(times)]
         )
-        await _until_done(bb)
+        await _until_quiet(bb)
         keeper = pid_of_keeper(folder / "home")
         times.clear()
         os.kill(keeper, signal.SIGSTOP)
@@ -130,8 +130,11 @@ def _sessions(bb: Backburner) -> Callable[[], Session]:
     return next_session
 
 
-async def _until_done(bb: Backburner) -> None:
-    """Wait until the keeper has nothing left; frozen in a commit it would hold the lock."""
-    while await bb.store.active():
-        await asyncio.sleep(0.05)
+async def _until_quiet(bb: Backburner) -> None:
+    """Wait until the keeper has nothing left: frozen in a commit it would hold the lock."""
+
+    async def nothing_left() -> bool:
+        return not await bb.store.active()
+
+    await until(nothing_left, what="every task has ended")
     await asyncio.sleep(0.5)

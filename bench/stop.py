@@ -6,23 +6,22 @@ of the ending and the way back. The raw limit: a durable commit, a datagram to a
 TERM to a process group, a pidfd, a durable commit there, a datagram back.
 """
 
-import asyncio
 import os
 import time
 from pathlib import Path
 
-from backburner import Backburner, Session, State
+from backburner import Backburner, Session, State, Task
 from backburner.model.ids import new_id
-
 from bench import bare
 from bench.ending import p99_row
 from bench.measure import Effort, Row, in_turn, percentile
 from bench.peer import Peer, peer
+from bench.waiting import until
 
 _SCRIPT = 'trap : TERM; ( exec "$@" )'
 _COMMAND = ["sleep", "600"]
 _BEGIN_S = 0.01
-"""For the shell to have become `sleep`."""
+"""Between looks whether the shell has become `sleep`."""
 
 
 async def run(effort: Effort, folder: Path) -> list[Row]:
@@ -40,7 +39,7 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
                 return percentile(took, 0.5)
 
             async def raw() -> float:
-                took = [await _bare_stop(connection, other) for _ in range(count)]
+                took = [_bare_stop(connection, other) for _ in range(count)]
                 times[1].extend(took)
                 return percentile(took, 0.5)
 
@@ -55,10 +54,7 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
 
 async def _stop(session: Session) -> float:
     task = await session.run(_COMMAND)
-    async for _ in task.events():
-        if (await task.refresh()).state is State.RUNNING:
-            break
-    await asyncio.sleep(_BEGIN_S)
+    await until(lambda: _sleeps(task), what="the job sleeps", nap=_BEGIN_S)
     began = time.perf_counter()
     await task.stop()
     took = time.perf_counter() - began
@@ -67,13 +63,31 @@ async def _stop(session: Session) -> float:
     return took
 
 
-async def _bare_stop(connection: bare.Database, other: Peer) -> float:
+async def _sleeps(task: Task) -> bool:
+    """Whether the shell that stands before the job has started it."""
+    pid = (await task.refresh()).record.pid
+    return pid is not None and _command_of_child(pid) == "sleep"
+
+
+def _command_of_child(pid: int) -> str:
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        return Path(f"/proc/{children[0]}/comm").read_text().strip() if children else ""
+    except OSError:
+        return ""
+
+
+def _bare_stop(connection: bare.Database, other: Peer) -> float:
     task_id = new_id()
     values = (task_id, "local", "bench", "shell", "sleep", "{}", time.time_ns() // 1000)
     connection.execute(bare.INSERT, values)
     command = ["sh", "-c", _SCRIPT, "sh", *_COMMAND]
-    pid = os.posix_spawn("/bin/sh", command, os.environ, setsid=True)
-    await asyncio.sleep(_BEGIN_S)
+    null = os.open(os.devnull, os.O_WRONLY)
+    silent = [(os.POSIX_SPAWN_DUP2, null, 2)]  # a shell says what its child died of
+    pid = os.posix_spawn("/bin/sh", command, os.environ, file_actions=silent, setsid=True)
+    os.close(null)
+    while _command_of_child(pid) != "sleep":
+        time.sleep(_BEGIN_S)
     began = time.perf_counter()
     connection.execute(bare.CLAIM, (time.time_ns() // 1000, task_id))
     other.ask("end", task_id, str(pid))

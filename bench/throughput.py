@@ -16,7 +16,6 @@ from backburner.model.states import Kind
 from backburner.model.task import NewTask, Place
 from backburner.store.sqlite.store import SqliteStore, open_store
 from backburner.work.process.identity import boot_id
-
 from bench import bare
 from bench.measure import Effort, Row, Target, in_turn
 

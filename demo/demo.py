@@ -21,7 +21,7 @@ from backburner.sync import Backburner, Session, Task
 DAEMON = "import os, time; os.fork() and os._exit(0); os.setsid(); time.sleep(600)"
 
 JOBS = {
-    "flood": "yes 'the same line, over and over' | head -c 3000000000; echo the last line",
+    "flood": "yes 'the same line, over and over' | head -c 3000000000; echo; echo the last line",
     "daemon": f'env -i "{sys.executable}" -c "{DAEMON}"; echo the daemon is off',
     "failing": "echo compiling; echo 'main.c:3: expected ;' >&2; exit 2",
     "slow": "for i in 1 2 3 4 5 6; do echo step $i of 6; sleep 1; done; echo built",

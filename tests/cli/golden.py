@@ -11,8 +11,9 @@ from pathlib import Path
 FOLDER = Path(__file__).parent / "golden"
 
 _ID = re.compile(r"\bbg_[0-9a-hjkmnp-tv-z]{16}\b")
+_BASH = re.compile(r"(?:/usr)?/bin/bash\b")
 _MOMENT = re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b")
-_DURATION = re.compile(r"\b\d+(?:\.\d)?[smhd](?: \d+[smh])?\b")
+_DURATION = re.compile(r"(?<!\[)\b\d+(?:\.\d)?[smhd](?: \d+[smh])?\b")
 _PROCESS = re.compile(r"^ +\d+ +\d+ % +[\d.,]+ \w+ +[\d.]+s  (.*)$", re.MULTILINE)
 _PROCESS_HEAD = re.compile(r"^ +PID +CPU +MEMORY +TIME  COMMAND$", re.MULTILINE)
 
@@ -24,7 +25,7 @@ class Golden:
         self._paths = paths
 
     def check(self, name: str, text: str, *, exact: bool = False) -> None:
-        """The text is that of the file, but for what changes by itself; ``exact``: to the letter."""
+        """The text is that of the file; what changes by itself may differ, unless ``exact``."""
         shown = text if exact else self.steady(text)
         path = FOLDER / f"{name}.txt"
         if os.environ.get("UPDATE_GOLDEN"):
@@ -39,6 +40,7 @@ class Golden:
         ids = list(dict.fromkeys(_ID.findall(text)))
         for number, found in enumerate(ids, 1):
             text = text.replace(found, f"bg_{number:016d}")
+        text = _BASH.sub("bash", text)
         text = _PROCESS_HEAD.sub("  PID  CPU  MEMORY  TIME  COMMAND", text)
         text = _PROCESS.sub(r"  PID  # %  # MB  #s  \1", text)
         for volatile in (_MOMENT, _DURATION):

@@ -11,7 +11,7 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +62,7 @@ class Program:
         return Result(done.returncode, done.stdout, done.stderr)
 
     @contextlib.contextmanager
-    def started(self, *arguments: str) -> Iterator["Running"]:
+    def started(self, *arguments: str) -> Generator["Running"]:
         """The program while it runs, with pipes; killed when the test is done with it."""
         with subprocess.Popen(
             [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
@@ -75,7 +75,7 @@ class Program:
     @contextlib.contextmanager
     def in_terminal(
         self, *arguments: str, columns: int = 100, lines: int = 30
-    ) -> Iterator["Terminal"]:
+    ) -> Generator["Terminal"]:
         """The program in a terminal of this size."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
@@ -148,8 +148,13 @@ class Terminal:
 
     def read_until(self, text: str) -> str:
         """Everything that was shown, once this is in it."""
+
+        def found() -> bool:
+            self._read()
+            return text.encode() in self._seen
+
         wait_until(
-            lambda: self._read() and False or text.encode() in self._seen,
+            found,
             message=lambda: f"{text!r} is not in {self._seen!r}",
         )
         return self._seen.decode()

@@ -62,6 +62,7 @@ def test_an_unknown_id_is_not_found(backburner: Program, golden: Golden, command
     golden.check("error-not-found", text.replace(command, "COMMAND", 1))
 
 
+@pytest.mark.slow
 def test_homes_that_cannot_be_used(backburner: Program, golden: Golden, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged"
     damaged.mkdir()
@@ -95,14 +96,6 @@ def test_settings_that_are_none(backburner: Program, monkeypatch: pytest.MonkeyP
     refused = backburner("run", "--", "true")
     assert refused.code == USAGE
     assert "BACKBURNER_LOG_HEAD='much' is not a number" in refused.err
-
-
-def test_arguments_that_are_no_text(home: Path) -> None:
-    done = subprocess.run(
-        [*COMMAND, "run", "--", b"echo \xff"], capture_output=True, encoding="utf-8", check=False
-    )
-    assert done.returncode == USAGE
-    assert "not valid UTF-8" in done.stderr
 
 
 def test_a_folder_that_is_gone_under_us(backburner: Program, tmp_path: Path) -> None:

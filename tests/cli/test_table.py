@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backburner.cli.table import Cell, Column, Table
+from backburner.cli.table import Cell, Column, Row, Table
 from backburner.cli.textwidth import clean, columns_of, cut
 
 
-def lines(table: Table, *rows: list[Cell | str]) -> list[str]:
+def lines(table: Table, *rows: Row) -> list[str]:
     return list(table.lines(rows))
 
 

@@ -40,6 +40,11 @@ def processes_with(argument: str) -> list[int]:
     return [pid for pid in all_pids() if argument in arguments_of(pid)]
 
 
+def sleepers(seconds: str) -> list[int]:
+    """The processes that are really asleep for this long, and no shell that is about to be."""
+    return [pid for pid in processes_with(seconds) if arguments_of(pid)[-2:] == ["sleep", seconds]]
+
+
 def is_running(pid: int) -> bool:
     """Whether it is there, and more than an entry that nobody has collected."""
     try:
@@ -93,9 +98,7 @@ def kill(*pids: int) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    wait_until(
-        lambda: not any(is_running(pid) for pid in pids), message=f"{pids} survived SIGKILL"
-    )
+    wait_until(lambda: not any(is_running(pid) for pid in pids), message=f"{pids} survived SIGKILL")
 
 
 def wait_for_keeper(home: Path, *, other_than: int | None = None) -> int:

@@ -9,11 +9,11 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, cast
 
 from backburner.cli import exits
 from backburner.cli.textwidth import clean
-from backburner.model.errors import SPELLINGS, BackburnerError, UsageError
+from backburner.model.errors import SPELLINGS, BackburnerError
 
 _LOG_LIMIT = 1024 * 1024
 """The file of errors begins anew above this size."""
@@ -43,10 +43,6 @@ def guarded(work: Callable[[], int]) -> int:
     except BackburnerError as error:
         tell(error)
         return SPELLINGS[error.code].exit_status
-    except UnicodeEncodeError as error:
-        _show_if_asked_for(error)
-        _line("backburner: an argument, a variable or the current folder is not valid UTF-8")
-        return SPELLINGS[UsageError.code].exit_status
     except OSError as error:
         _show_if_asked_for(error)
         _write_to_nowhere()  # a full disk would complain again when Python ends
@@ -63,10 +59,10 @@ def guarded(work: Callable[[], int]) -> int:
 def _usable(stream: TextIO | None) -> TextIO:
     """A stream that takes everything: one that was closed by the caller, any character."""
     if stream is None:
-        return open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open to the very end
+        return open(os.devnull, "w", encoding="utf-8")
     if isinstance(stream, io.TextIOWrapper):
-        stream.reconfigure(errors="replace")
-    return stream
+        cast("io.TextIOWrapper[io.BufferedWriter]", stream).reconfigure(errors="replace")
+    return cast("TextIO", stream)
 
 
 def tell(error: BackburnerError) -> None:

@@ -121,8 +121,8 @@ def task_table(listing: Listing, *, width: int | None) -> Table:
         Column("STATE"),
         Column("AGE", right=True),
         Column("TOOK", right=True),
-        Column("RESULT", least=8),
-        Column("TITLE", least=8),
+        Column("RESULT", least=6),
+        Column("TITLE", least=6),
     ]
     return Table(columns, width=width, colours=terminal.shows_colours(sys.stdout))
 

@@ -69,10 +69,12 @@ class Portrait:
     def _headline(self, colours: bool) -> str:
         record = self.task.record
         state = record.state.value.replace("_", " ")
-        if colours:
-            state = terminal.paint(state, phrases.STATE_COLOURS[record.state])
-        ended = f": {phrases.ending(record)}" if record.error is not None else ""
-        return f"{record.id}  {state}{clean(ended)}"
+        shown = terminal.paint(state, phrases.STATE_COLOURS[record.state]) if colours else state
+        if record.error is None:
+            return f"{record.id}  {shown}"
+        ended = clean(phrases.ending(record))
+        rest = ended.removeprefix(state)  # `failed: exit code 2`, but `timed out: …`
+        return f"{record.id}  {shown}{rest if rest != ended else f': {ended}'}"
 
     def _facts(self) -> list[Row]:
         record = self.task.record
@@ -232,5 +234,5 @@ def _event_text(event: Event) -> str:
             return f"{phrases.processes(left)} left" if left else "all ended"
         case EventKind.DETAIL:
             return data.get("detail") or ""
-        case EventKind.CREATED | EventKind.STARTED | EventKind.ADOPTED:
+        case EventKind.CREATED | EventKind.STARTED | EventKind.ADOPTED | EventKind.ENDING:
             return ""

@@ -17,6 +17,8 @@ class EventKind(StrEnum):
     REQUEUED = "requeued"
     """A further attempt will be made."""
     STOP_REQUESTED = "stop_requested"
+    ENDING = "ending"
+    """The worker begins to end it; the next thing that happens is a signal to its processes."""
     DETAIL = "detail"
     """What it says it is doing, or what was noticed about it."""
     LEFTOVERS = "leftovers"

@@ -1,6 +1,7 @@
 """The task: one piece of background work, as the store keeps it."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from backburner.model.clock import Instant
@@ -27,6 +28,16 @@ class StopRequest:
     at: Instant
     grace_s: float
     """Between TERM and KILL; 0 is a forced stop."""
+
+
+class EndedFor(StrEnum):
+    """Why the worker has begun to end a task. On disk before the first signal is sent: whoever
+    comes after a worker that died in the middle knows that the end is not the task's own."""
+
+    STOP = "stop"
+    """Somebody asked for it."""
+    TIMEOUT = "timeout"
+    """It passed its maximum run time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +95,7 @@ class Task:
     result: Any = None
     place: Place | None = None
     stop: StopRequest | None = None
+    ended_for: EndedFor | None = None
     output_bytes: int = 0
     dropped_bytes: int = 0
     leftovers: int = 0

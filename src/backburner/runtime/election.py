@@ -5,6 +5,8 @@ would stay held by a job that was forked while we died). Its one trap is that cl
 descriptor of the file drops the lock, so this module is the only one that opens it.
 """
 
+import asyncio
+import contextlib
 import fcntl
 import os
 import struct
@@ -20,7 +22,7 @@ _held: dict[str, "KeeperLock"] = {}
 """By home: the locks of this process. Looking at one's own lock would drop it."""
 
 _called: dict[str, float] = {}
-_CALL_AGAIN_S = 3.0
+_CALL_AGAIN_S = 1.0
 """A keeper needs about 0.2 s to start; calling it twice only costs the second one."""
 
 
@@ -81,17 +83,32 @@ def call_keeper(home: Home) -> None:
     if keeper_pid(home) is not None:
         return
     now = time.monotonic()
-    if now - _called.get(home.keeper_lock, -_CALL_AGAIN_S) < _CALL_AGAIN_S:
+    wait = _called.get(home.keeper_lock, -_CALL_AGAIN_S) + _CALL_AGAIN_S - now
+    if wait > 0:
+        # On its way; or it has died or left since, so a task must not wait for it in vain.
+        with contextlib.suppress(RuntimeError):  # no loop: nobody who could look later
+            asyncio.get_running_loop().call_later(wait, _call_again, home)
         return
     _called[home.keeper_lock] = now
     start_detached([sys.executable, "-m", "backburner.keeper.guardian", str(home.root)], home)
+
+
+def _call_again(home: Home) -> None:
+    with contextlib.suppress(KeeperUnreachable):
+        call_keeper(home)
 
 
 def start_detached(command: list[str], home: Home, pass_fds: tuple[int, ...] = ()) -> None:
     """Start a process of ours that is nobody's child, with nothing of the caller's but its name."""
     import subprocess  # slow to load, and `backburner ls` only asks who the keeper is
 
-    log = os.open(home.keeper_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        log = os.open(home.keeper_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError as error:
+        raise KeeperUnreachable(
+            f"the keeper could not be started: {error.strerror}: {home.keeper_log}",
+            remedy="check that the home folder is there and writable",
+        ) from error
     try:
         # The shell ends at once, so that the caller never has a child to collect.
         shell = subprocess.Popen(

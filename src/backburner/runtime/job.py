@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Callable
+from typing import Protocol
 
 from backburner.model import clock
 from backburner.model.clock import format_duration
@@ -17,7 +17,7 @@ from backburner.model.ending import Ending
 from backburner.model.home import AttemptFolder
 from backburner.model.limits import DEFAULT_GRACE_S
 from backburner.model.states import ErrorKind
-from backburner.model.task import StopRequest, Task
+from backburner.model.task import EndedFor, StopRequest, Task
 from backburner.work.process.identity import open_pidfd
 from backburner.work.process.tree import Tree
 from backburner.work.process.wrapper import Alive, Condition, Ended, NotBegun, Vanished, inspect
@@ -26,17 +26,42 @@ _SETTLE_S = 0.1
 """What is still ending when the job has ended is not called left behind."""
 
 _KILL_AGAIN_S = 1.0
+_KILLS_BEFORE_WORD = 10
+"""After so many, the kernel itself holds what is left, and that is worth telling."""
+
+_LONGEST_NAP_S = 60.0
+_LOOK_AGAIN_S = 0.01
 
 _FROM_OUTSIDE = {signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
 """Somebody sent these; other signals are a program's own crash."""
+
+
+class Chronicle(Protocol):
+    """Where a job puts down what happens to it."""
+
+    def say(self, text: str) -> None:
+        """Something worth telling."""
+        ...
+
+    async def begin_ending(self, reason: EndedFor) -> None:
+        """The next thing is a signal to its processes: on disk when this returns, if it can be."""
+        ...
 
 
 class Job:
     """Knows the processes and files of one attempt, and when they end."""
 
     def __init__(
-        self, task: Task, folder: AttemptFolder, tree: Tree, *, pid: int | None, ours: bool
+        self,
+        task: Task,
+        folder: AttemptFolder,
+        tree: Tree,
+        chronicle: Chronicle,
+        *,
+        pid: int | None,
+        ours: bool,
     ) -> None:
+        self._chronicle = chronicle
         self.task = task
         self.folder = folder
         self.tree = tree
@@ -46,9 +71,12 @@ class Job:
         self._pid = pid
         self._ours = ours
         self._pidfd = open_pidfd(pid) if pid is not None else None
+        if self._pidfd is not None and not ours and not isinstance(inspect(folder), Alive):
+            os.close(self._pidfd)  # it ended in between: that number may be somebody else's now
+            self._pidfd = None
         if self._pidfd is not None:
             self._loop.add_reader(self._pidfd, self._wrapper_ended)
-        else:
+        if self._pidfd is None or self.stop is not None:
             self._bell.set()
 
     # What others tell
@@ -75,32 +103,36 @@ class Job:
 
     # To the end
 
-    async def until_over(self, say: Callable[[str], None]) -> Ending:
-        """Wait for the end, by itself or by us. ``say`` takes what is worth telling meanwhile."""
-        deadline = self._set_alarm()
-        try:
-            while True:
-                await self._bell.wait()
-                self._bell.clear()
-                if self._pidfd is None:
-                    condition = inspect(self.folder)
-                    if not isinstance(condition, Alive):
-                        return await self._over_by_itself(condition, say)
-                    # A child of the wrapper, between its fork and its exec, holds the lock still.
-                    self._loop.call_later(_SETTLE_S, self._bell.set)
-                if self.stop is not None:
-                    return await self._end(self.stop, Ending.canceled(), say)
-                if self._runtime_left() <= 0:
-                    return await self._end(
-                        StopRequest(clock.now(), DEFAULT_GRACE_S), self._timed_out(), say
-                    )
-        finally:
-            if deadline is not None:
-                deadline.cancel()
+    async def until_over(self) -> Ending:
+        """Wait for the end, by itself or by us."""
+        if self.task.ended_for is not None:
+            return await self._carry_through(self.task.ended_for)  # a worker before us began it
+        while True:
+            if self._pidfd is None:
+                condition = inspect(self.folder)
+                if not isinstance(condition, Alive):
+                    return await self._over_by_itself(condition)
+            if reason := self._reason_to_end():
+                return await self._end(reason)
+            # Without a descriptor, a child of the wrapper between its fork and its exec holds the
+            # lock for a moment more.
+            await self._ring(self._look_again_s() if self._pidfd is not None else _SETTLE_S)
 
-    def _set_alarm(self) -> asyncio.TimerHandle | None:
-        left = self._runtime_left()
-        return None if left == float("inf") else self._loop.call_later(left, self._bell.set)
+    def _reason_to_end(self) -> EndedFor | None:
+        if self.stop is not None:
+            return EndedFor.STOP
+        return EndedFor.TIMEOUT if self._runtime_left() <= 0 else None
+
+    async def _ring(self, timeout_s: float) -> None:
+        """Wait for the bell, or for the time to look again."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._bell.wait()
+        self._bell.clear()
+
+    def _look_again_s(self) -> float:
+        # In steps: the loop's clock stands still while the machine sleeps, boot time does not.
+        return min(max(0.0, self._runtime_left()) + 0.001, _LONGEST_NAP_S)
 
     def _runtime_left(self) -> float:
         place, limit = self.task.place, self.task.max_runtime_s
@@ -113,30 +145,35 @@ class Job:
         limit = format_duration(self.task.max_runtime_s)
         return Ending.failed(ErrorKind.TIMEOUT, f"it passed its maximum run time of {limit}")
 
-    async def _over_by_itself(self, condition: Condition, say: Callable[[str], None]) -> Ending:
+    async def _over_by_itself(self, condition: Condition) -> Ending:
         if isinstance(condition, Ended):
             return ending_of(condition)
         # The wrapper's death is not the job's end: what it started may go on.
         members = self.tree.members()
         if members:
-            say(f"its shell was killed; waiting for {len(members)} of its processes to end")
+            count = len(members)
+            self._chronicle.say(f"its shell was killed; waiting for {count} of its processes")
         while self.tree.members():
-            await self._gone(self.tree.watch(), None)
-            if self.stop is not None or self._runtime_left() <= 0:
-                ending = Ending.canceled() if self.stop is not None else self._timed_out()
-                stop = self.stop or StopRequest(clock.now(), DEFAULT_GRACE_S)
-                return await self._end(stop, ending, say)
+            if reason := self._reason_to_end():
+                return await self._end(reason)
+            await self._gone(self.tree.watch(), self._look_again_s())
         return ending_of(condition)
 
-    async def _end(self, stop: StopRequest, ending: Ending, say: Callable[[str], None]) -> Ending:
-        """TERM, grace, KILL, and the proof that nothing is left."""
+    async def _end(self, reason: EndedFor) -> Ending:
+        """End it, unless it ends by itself before the first signal is sent."""
         condition = inspect(self.folder)
+        if not isinstance(condition, Ended):
+            await self._chronicle.begin_ending(reason)
+            condition = inspect(self.folder)
         if isinstance(condition, Ended):
-            return ending_of(condition)  # it ended a moment before: that is what happened
-        await self.end_tree(stop.grace_s, say)
-        return ending
+            return ending_of(condition)
+        return await self._carry_through(reason)
 
-    async def end_tree(self, grace_s: float, say: Callable[[str], None]) -> None:
+    async def _carry_through(self, reason: EndedFor) -> Ending:
+        await self.end_tree(self.stop.grace_s if self.stop else DEFAULT_GRACE_S)
+        return Ending.canceled() if reason is EndedFor.STOP else self._timed_out()
+
+    async def end_tree(self, grace_s: float) -> None:
         """End every process of the tree; returns when none is left."""
         began = self._loop.time()
         self.stop = self.stop or StopRequest(clock.now(), grace_s)
@@ -155,7 +192,9 @@ class Job:
             await self._gone(watched, _KILL_AGAIN_S, heed_bell=False)
             rounds += 1
             if rounds == 10:  # noqa: PLR2004 - ten seconds of KILL: the kernel itself holds them
-                say(f"{len(watched)} of its processes cannot be ended yet: the kernel holds them")
+                self._chronicle.say(
+                    f"{len(watched)} of its processes cannot be ended yet: the kernel holds them"
+                )
         if self._pidfd is not None:
             self._forget_pidfd()
 
@@ -168,11 +207,11 @@ class Job:
         await self._gone(self.tree.watch(), _SETTLE_S, heed_bell=False)
         return len(self.tree.members())
 
-    async def until_gone(self, say: Callable[[str], None]) -> None:
+    async def until_gone(self) -> None:
         """Wait until what was left behind has ended, or end it when asked to."""
         while self.tree.members():
             if self.stop is not None:
-                await self.end_tree(self.stop.grace_s, say)
+                await self.end_tree(self.stop.grace_s)
             else:
                 await self._gone(self.tree.watch(), None)
 
@@ -198,6 +237,8 @@ class Job:
             if left:
                 async with asyncio.timeout(timeout_s):
                     await done.wait()
+            else:  # no descriptor could be had: look again, and let others have their turn
+                await asyncio.sleep(_LOOK_AGAIN_S)
         except TimeoutError:
             pass
         finally:
@@ -210,10 +251,7 @@ class Job:
 
     def let_go(self) -> None:
         """This keeper leaves; the job goes on without it."""
-        if self._pidfd is not None:
-            self._loop.remove_reader(self._pidfd)
-            os.close(self._pidfd)
-            self._pidfd = None
+        self._forget_pidfd()
 
 
 def ending_of(condition: Condition) -> Ending:

@@ -10,6 +10,7 @@ import asyncio
 from backburner.model import clock
 from backburner.model.home import AttemptFolder
 from backburner.runtime.output import add_mark, end_cursor
+from backburner.store.protocol import Output
 from backburner.work.linux import Inotify, Watch
 from backburner.work.log.bounder import LogBounder
 from backburner.work.log.bounds import LogBounds
@@ -22,7 +23,16 @@ _MARK_S = 10.0
 class WatchedLog:
     """The logs of one attempt."""
 
-    __slots__ = ("_attempt", "_bounders", "_folder", "_marked", "_since", "paths", "watches")
+    __slots__ = (
+        "_attempt",
+        "_bounders",
+        "_folder",
+        "_marked",
+        "_since",
+        "output",
+        "paths",
+        "watches",
+    )
 
     def __init__(
         self, folder: AttemptFolder, attempt: int, bounds: LogBounds, *, separate_stderr: bool
@@ -33,12 +43,15 @@ class WatchedLog:
         self._bounders = [LogBounder(path, bounds) for path in self.paths]
         self._since = self._marked = clock.boot_now()
         self.watches: list[int] = []
+        self.output = Output()
+        """How much there is, as of the last look."""
 
     def look(self, *, final: bool = False) -> None:
         """Free the middle where there is too much, and note how far the output is."""
         try:
-            for bounder in self._bounders:
-                bounder.bound(final=final)
+            found = [bounder.bound(final=final) for bounder in self._bounders]
+            total = sum(each.total for each in found)
+            self.output = Output(total, sum(each.dropped for each in found))
             self._mark()
         except OSError:
             pass  # a full disk or a vanished folder: the next look tries again

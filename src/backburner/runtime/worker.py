@@ -23,11 +23,11 @@ from backburner.model.events import EventKind
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.states import ErrorKind, Kind, State
-from backburner.model.task import Place, Task
+from backburner.model.task import EndedFor, Place, Task
 from backburner.runtime.job import Job, ending_of
 from backburner.runtime.logwatch import LogWatch, WatchedLog
 from backburner.runtime.output import measure_output
-from backburner.store.protocol import Store
+from backburner.store.protocol import Output, Store
 from backburner.work import shell
 from backburner.work.process import cgroup, wrapper
 from backburner.work.process.identity import boot_id
@@ -93,7 +93,7 @@ class ShellWorker:
     async def end_everything(self) -> None:
         """The home is gone: a job that nobody can watch or stop any more must not go on."""
         for job in list(self._jobs.values()):
-            await job.end_tree(0, self._report)
+            await job.end_tree(0)
 
     async def close(self) -> None:
         """Let go. The jobs go on."""
@@ -124,7 +124,7 @@ class ShellWorker:
 
     async def _start(self, task: Task) -> None:
         if task.stop is not None:  # asked to stop when it ran, or seemed to
-            await self._finish(task, Ending.canceled(), leftovers=0)
+            await self._finish(task, Ending.canceled())
             return
         folder = self._home.attempt(task.id, task.attempt)
         group = f"{self._cgroups}/{task.id}.{task.attempt}" if self._cgroups else None
@@ -137,7 +137,7 @@ class ShellWorker:
             if group is not None:
                 cgroup.remove(group)
             reason = f"it could not be started: {error}"
-            await self._finish(task, Ending.failed(ErrorKind.SPAWN, reason), leftovers=0)
+            await self._finish(task, Ending.failed(ErrorKind.SPAWN, reason))
             return
         place = Place(boot_id(), clock.boot_now(), started.pid, group)
         claimed = None
@@ -185,7 +185,7 @@ class ShellWorker:
         while isinstance(condition, wrapper.Alive) and condition.pid is None:
             await asyncio.sleep(_RETRY_FIRST_S)  # started a moment before the last keeper died
             condition = wrapper.inspect(folder)
-        if isinstance(condition, wrapper.NotBegun):
+        if isinstance(condition, wrapper.NotBegun) and task.ended_for is None:
             await self._insist(
                 lambda: self._store.requeue(
                     task.id, task.attempt, "the keeper died before it could start it"
@@ -211,14 +211,15 @@ class ShellWorker:
             if isinstance(condition, wrapper.Ended)
             else Ending.failed(ErrorKind.ORPHANED, "the machine was restarted while it ran")
         )
-        await self._finish(task, ending, leftovers=0)
+        output = measure_output(self._home.attempt(task.id, task.attempt))
+        await self._finish(task, ending, output=output)
 
     def _job(self, task: Task, *, pid: int | None, ours: bool) -> Job:
         assert task.place is not None
         root = str(self._home.root)
         tree = Tree(root, task.id, mark_for(root, task.id, task.attempt), task.place.cgroup)
         folder = self._home.attempt(task.id, task.attempt)
-        job = Job(task, folder, tree, pid=pid, ours=ours)
+        job = Job(task, folder, tree, _Entry(self, task), pid=pid, ours=ours)
         self._jobs[task.id] = job
         return job
 
@@ -227,22 +228,24 @@ class ShellWorker:
     async def _see_to_end(self, job: Job) -> None:
         task = job.task
         with self._watching_log(job) as log:
-            ending = await job.until_over(lambda text: self._say(task, text))
+            ending = await job.until_over()
             leftovers = await job.leftovers()
-            if not leftovers:
+            if leftovers:
+                log.look()
+            else:
                 job.tree.dissolve()
                 self._logs.remove(log)  # trims it, before the record says how much there is
-            await self._finish(task, ending, leftovers=leftovers)
+            await self._finish(task, ending, output=log.output, leftovers=leftovers)
         if leftovers:
             await self._linger(job)
 
     async def _linger(self, job: Job) -> None:
         """The task has ended, and processes of it have not: watch those, and their output."""
         task = job.task
-        with self._watching_log(job):
-            await job.until_gone(lambda text: self._say(task, text))
+        with self._watching_log(job) as log:
+            await job.until_gone()
         job.tree.dissolve()
-        output = measure_output(job.folder)
+        output = log.output
         await self._insist(
             lambda: self._store.note(
                 task.id, task.attempt, EventKind.LEFTOVERS, leftovers=0, output=output
@@ -262,9 +265,10 @@ class ShellWorker:
             self._logs.remove(log)
             job.let_go()
 
-    async def _finish(self, task: Task, ending: Ending, *, leftovers: int) -> None:
+    async def _finish(
+        self, task: Task, ending: Ending, *, output: Output | None = None, leftovers: int = 0
+    ) -> None:
         folder = self._home.attempt(task.id, task.attempt)
-        output = measure_output(folder)
         await self._insist(
             lambda: self._store.finish(
                 task.id, task.attempt, ending, output=output, leftovers=leftovers
@@ -276,7 +280,8 @@ class ShellWorker:
         except OSError as error:
             self._report(f"{task.id}: result.json was not written: {error}")
 
-    def _say(self, task: Task, text: str) -> None:
+    def say(self, task: Task, text: str) -> None:
+        """Something worth telling about a task: in the record and in the log."""
         self._report(f"{task.id}: {text}")
         noted = asyncio.create_task(
             self._insist(
@@ -285,6 +290,13 @@ class ShellWorker:
         )
         self._said.add(noted)
         noted.add_done_callback(self._said.discard)
+
+    async def begin_ending(self, task: Task, reason: EndedFor) -> None:
+        """Tried once only: a full disk must not keep a job from being ended."""
+        try:
+            await self._store.begin_ending(task.id, task.attempt, reason)
+        except StoreError as error:
+            self._report(f"{task.id}: is ended without a word on disk: {error}")
 
     async def _insist(self, change: Callable[[], Awaitable[Result]]) -> Result:
         """Write to the record, again and again while the disk is full or the record is locked."""
@@ -296,6 +308,20 @@ class ShellWorker:
                 self._report(f"will try again in {delay:.2f} s: {error}")
             await asyncio.sleep(delay)
             delay = min(delay * 2, _RETRY_LONGEST_S)
+
+
+class _Entry:
+    """The chronicle of one job."""
+
+    def __init__(self, worker: ShellWorker, task: Task) -> None:
+        self._worker = worker
+        self._task = task
+
+    def say(self, text: str) -> None:
+        self._worker.say(self._task, text)
+
+    async def begin_ending(self, reason: EndedFor) -> None:
+        await self._worker.begin_ending(self._task, reason)
 
 
 def _write_result(folder: str, path: str, ending: Ending) -> None:

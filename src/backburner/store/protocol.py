@@ -14,7 +14,7 @@ from backburner.model.ending import Ending
 from backburner.model.events import Event, EventKind
 from backburner.model.signals import Signal, SignalState
 from backburner.model.states import Kind, State
-from backburner.model.task import NewTask, Place, Progress, Task
+from backburner.model.task import EndedFor, NewTask, Place, Progress, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +105,10 @@ class Store(Protocol):
         ...
 
     # Facts beside the state, guarded by the attempt
+
+    async def begin_ending(self, task_id: str, attempt: int, reason: EndedFor) -> bool:
+        """The worker is about to end it. False: it has ended, or that was begun before."""
+        ...
 
     async def note(
         self,

@@ -100,9 +100,7 @@ class Member:
             self._write("stopped", id, None if task is None else task.state)
 
     async def _listen(self) -> None:
-        signals = await self._store.claim_signals(
-            OWNER, consumer=self._name, limit=6, lease_s=3600
-        )
+        signals = await self._store.claim_signals(OWNER, consumer=self._name, limit=6, lease_s=3600)
         for signal in signals:
             self._write("heard", signal.key, signal.tries)
             chance = self._chance.random()

@@ -239,9 +239,7 @@ class AgainstAModel(RuleBasedStateMachine):
     @rule(handle=handles, scope=scopes, consumer=consumers, limit=st.integers(1, 3))
     def claim_signals(self, handle: int, scope: Scope, consumer: str, limit: int) -> None:
         claimed = self.run(
-            self.stores[handle].claim_signals(
-                scope, consumer=consumer, limit=limit, lease_s=3600
-            )
+            self.stores[handle].claim_signals(scope, consumer=consumer, limit=limit, lease_s=3600)
         )
         free = [
             id

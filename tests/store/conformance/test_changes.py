@@ -54,9 +54,7 @@ async def test_a_claimed_task_runs_where_the_worker_says(store: Store) -> None:
     claimed = await store.claim(task.id, 1, PLACE)
     assert claimed is not None
     assert before <= (claimed.started_at or 0) <= clock.now()
-    assert claimed == replace(
-        task, state=State.RUNNING, place=PLACE, started_at=claimed.started_at
-    )
+    assert claimed == replace(task, state=State.RUNNING, place=PLACE, started_at=claimed.started_at)
     assert await store.get(task.id) == claimed
 
 
@@ -150,9 +148,7 @@ async def test_e10_of_many_endings_at_once_one_wins(
         (winner,) = [done for done in outcomes if done is not None]
         assert await get(store, task.id) == winner
         assert len(await store.signals(ADA, task=task.id)) == 1
-        assert [event.kind for event in await store.events(task.id)].count(
-            EventKind.FINISHED
-        ) == 1
+        assert [event.kind for event in await store.events(task.id)].count(EventKind.FINISHED) == 1
 
 
 # The attempt is the fencing token
@@ -187,9 +183,7 @@ async def test_a_task_that_is_not_there_cannot_be_changed(store: Store, change: 
     assert await store.last_event() == 0
 
 
-@pytest.mark.parametrize(
-    ("state", "refused"), [("queued", ["requeue"]), ("running", ["claim"])]
-)
+@pytest.mark.parametrize(("state", "refused"), [("queued", ["requeue"]), ("running", ["claim"])])
 async def test_e10_a_change_that_the_table_does_not_allow_changes_nothing(
     store: Store, state: str, refused: list[str]
 ) -> None:
@@ -208,9 +202,7 @@ async def test_e11_a_requeued_task_is_queued_with_the_next_attempt(store: Store)
     await store.note(task.id, 1, EventKind.DETAIL, detail="half", progress=Progress(1, 2))
     again = await store.requeue(task.id, 1, "the worker died")
     assert again is not None
-    assert again == replace(
-        task, state=State.QUEUED, attempt=2, started_at=None, place=None
-    )
+    assert again == replace(task, state=State.QUEUED, attempt=2, started_at=None, place=None)
     assert await store.get(task.id) == again
     event = (await store.events(task.id))[-1]
     assert event.kind is EventKind.REQUEUED

@@ -209,9 +209,7 @@ async def _outcome(create: Awaitable[Task]) -> str:
 @pytest.mark.parametrize(
     "ending", [Ending.failed(ErrorKind.SPAWN, "no such folder"), Ending.canceled()]
 )
-async def test_x1_a_task_can_be_created_and_ended_in_one_step(
-    store: Store, ending: Ending
-) -> None:
+async def test_x1_a_task_can_be_created_and_ended_in_one_step(store: Store, ending: Ending) -> None:
     task = await store.create(new_task("bg_1"), limit=PLENTY, ending=ending)
     assert (task.state, task.error, task.started_at) == (ending.state, ending.error, None)
     assert task.finished_at is not None

@@ -110,9 +110,7 @@ def check_starts(journals: Journals, tasks: dict[str, Task]) -> None:
     assert refused.isdisjoint(tasks)
 
 
-def check_lives(
-    journals: Journals, tasks: dict[str, Task], events: dict[str, list[Event]]
-) -> None:
+def check_lives(journals: Journals, tasks: dict[str, Task], events: dict[str, list[Event]]) -> None:
     """E10, E11: one worker for each attempt, one end, a history without gaps."""
     claims = Counter((id, attempt) for id, attempt in journals["claimed"])
     assert set(claims.values()) == {1}, "two processes carried out the same attempt"

@@ -27,7 +27,12 @@ from tests.waiting import wait_until_async
 
 
 async def claim(
-    store: Store, consumer: str = "one", *, scope: Scope = ADA, limit: int = 100, lease_s: float = 60
+    store: Store,
+    consumer: str = "one",
+    *,
+    scope: Scope = ADA,
+    limit: int = 100,
+    lease_s: float = 60,
 ) -> list[Signal]:
     return await store.claim_signals(scope, consumer=consumer, limit=limit, lease_s=lease_s)
 

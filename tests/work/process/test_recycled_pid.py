@@ -20,9 +20,12 @@ from tests.faults.victims import (
     kill,
     kill_all_of_ours,
     processes_with,
+    sleepers,
     unique_seconds,
 )
 from tests.waiting import wait_until
+
+pytestmark = pytest.mark.slow
 
 COUNTER = Path("/proc/sys/kernel/ns_last_pid")
 
@@ -88,15 +91,8 @@ def impostor(
 async def running(bb: Backburner, seconds: str) -> Task:
     """A job that sleeps, once it does."""
     task = await bb.session("s").run(f"sleep {seconds} & wait")
-    wait_until(lambda: any(_is_sleep(pid) for pid in processes_with(seconds)))
+    wait_until(lambda: sleepers(seconds))
     return await task.refresh()
-
-
-def _is_sleep(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text() == "sleep\n"
-    except OSError:
-        return False
 
 
 async def test_a3_a_job_that_died_unseen_is_not_mistaken_for_who_has_its_pid(
@@ -141,10 +137,10 @@ async def test_a3_the_exit_code_counts_and_not_the_pid(home: Path, impostor: Imp
     seconds = unique_seconds()
     async with Backburner.open(home) as bb:
         task = await bb.session("s").run(f"sleep {seconds} & wait; exit 23")
-        wait_until(lambda: any(_is_sleep(pid) for pid in processes_with(seconds)))
+        wait_until(lambda: sleepers(seconds))
         await task.refresh()
         kill_all_of_ours(home)
-        kill(*(pid for pid in processes_with(seconds) if _is_sleep(pid)))
+        kill(*sleepers(seconds))
         pid = task.record.pid
         assert pid is not None
         wait_until(lambda: not is_running(pid))
@@ -160,7 +156,10 @@ async def test_a3_stop_ends_what_goes_on_and_not_who_has_the_wrappers_pid(
 ) -> None:
     seconds = unique_seconds()
     async with Backburner.open(home) as bb:
-        task = await running(bb, seconds)
+        # In a session of its own: a number is not given out again while a session has it.
+        task = await bb.session("s").run(f"exec setsid sleep {seconds}")
+        wait_until(lambda: sleepers(seconds))
+        await task.refresh()
         kill_all_of_ours(home)
         assert task.record.pid is not None
         kill(task.record.pid)

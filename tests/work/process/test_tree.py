@@ -19,7 +19,7 @@ from backburner.work.process.mark import (
     marking_children,
 )
 from backburner.work.process.tree import Tree
-from tests.faults.victims import is_running, processes_with, unique_seconds
+from tests.faults.victims import is_running, processes_with, sleepers, unique_seconds
 from tests.waiting import wait_until
 from tests.work.process.conftest import Started, StartWrapper
 
@@ -57,15 +57,7 @@ def start(
 
 def started_sleep(seconds: str) -> int:
     """The sleep of this length, once it runs."""
-
-    def only_sleep() -> int | None:
-        for pid in processes_with(seconds):
-            with open(f"/proc/{pid}/comm", encoding="utf-8") as file:
-                if file.read().strip() == "sleep":
-                    return pid
-        return None
-
-    return wait_until(only_sleep)
+    return wait_until(lambda: next(iter(sleepers(seconds)), None))
 
 
 def kill_all(tree: Tree) -> None:

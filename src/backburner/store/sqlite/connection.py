@@ -6,7 +6,7 @@ to open said in words a person can act on.
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import apsw
 
@@ -72,7 +72,7 @@ def mark_as_ours(connection: apsw.Connection) -> None:
 
 
 def uses_wal(connection: apsw.Connection) -> bool:
-    """Whether readers and the writer do not wait for each other; a restored copy may have lost it."""
+    """Whether readers and the writer do not wait for each other; a restored copy may not."""
     return connection.pragma("journal_mode") == "wal"  # pyright: ignore[reportUnknownMemberType]
 
 
@@ -93,7 +93,7 @@ def set_pragma(connection: apsw.Connection, name: str, value: int | str) -> None
 
 
 @contextlib.contextmanager
-def explained(path: str) -> Iterator[None]:
+def explained(path: str) -> Generator[None]:
     """SQLite's failures, in our words."""
     try:
         yield

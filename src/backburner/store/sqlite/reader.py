@@ -12,7 +12,7 @@ import apsw
 
 from backburner.model.events import Event
 from backburner.model.signals import Signal, SignalState
-from backburner.model.states import Kind, State
+from backburner.model.states import ACTIVE, Kind, State
 from backburner.model.task import Task
 from backburner.store.protocol import Scope
 from backburner.store.sqlite.connection import connect, explain, pragma
@@ -78,7 +78,9 @@ class Reader:
             "before": _NEWEST if before is None else before,
             "limit": limit,
         }
-        if scope.session is None:
+        if states and set(states) <= set(ACTIVE):  # few, among many that have ended
+            rows = self._rows("task_newest_active", session=scope.session, **values)
+        elif scope.session is None:
             rows = self._rows("task_newest_of_owner", **values)
         else:
             rows = self._rows("task_newest_of_session", session=scope.session, **values)
@@ -123,15 +125,18 @@ class Reader:
         limit: int,
     ) -> list[Signal]:
         """See Store.signals."""
-        rows = self._rows(
-            "signals_list",
-            owner=scope.owner,
-            session=scope.session,
-            states=to_json(states),
-            task=task,
-            after=after,
-            limit=limit,
-        )
+        values: dict[str, Any] = {
+            "owner": scope.owner,
+            "states": to_json(states),
+            "after": after,
+            "limit": limit,
+        }
+        if task is not None:
+            rows = self._rows("signals_of_task", task=task, session=scope.session, **values)
+        elif scope.session is None:
+            rows = self._rows("signals_of_owner", **values)
+        else:
+            rows = self._rows("signals_of_session", session=scope.session, **values)
         return [to_signal(row) for row in rows]
 
     def prunable(self, before: int, scope: Scope | None, limit: int) -> list[Task]:

@@ -7,7 +7,7 @@ from backburner.model.ending import TaskError
 from backburner.model.events import Event, EventKind
 from backburner.model.signals import Signal, SignalKind, SignalState
 from backburner.model.states import ErrorKind, Kind, State
-from backburner.model.task import Place, Progress, StopRequest, Task
+from backburner.model.task import EndedFor, Place, Progress, StopRequest, Task
 
 _COLUMNS = [
     "seq",
@@ -38,6 +38,7 @@ _COLUMNS = [
     "cgroup",
     "stop_at",
     "stop_grace_s",
+    "ended_for",
     "output_bytes",
     "dropped_bytes",
     "leftovers",
@@ -53,6 +54,11 @@ CHANGED_TASK = ", ".join([*_COLUMNS, "NULL", "NULL"])
 """For a RETURNING, which cannot join."""
 
 
+SIGNAL = """s.seq, s.key, t.id, s.owner, s.session, s.kind, s.text, s.data, s.state, s.reason,
+    s.channel, s.tries, s.created_at, s.delivered_at"""
+"""For a SELECT that joins the signal `s` with its task `t`."""
+
+
 def to_json(value: Any) -> str:
     """Compact JSON; anything that is no JSON is an error of the caller."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -64,7 +70,7 @@ def to_task(row: tuple[Any, ...]) -> Task:
         seq, task_id, owner, session, kind, title, spec, state, attempt,
         created_at, started_at, finished_at, max_runtime_s, detail, progress, ready_at,
         parked_at, exit_code, error_kind, error_message, summary, result, boot_id,
-        started_boot, pid, cgroup, stop_at, stop_grace_s, output_bytes, dropped_bytes,
+        started_boot, pid, cgroup, stop_at, stop_grace_s, ended_for, output_bytes, dropped_bytes,
         leftovers, parent, schedule, hand_over, signal_state, signal_delivered_at,
     ) = row  # fmt: skip
     return Task(
@@ -91,6 +97,7 @@ def to_task(row: tuple[Any, ...]) -> Task:
         result=json.loads(result) if result else None,
         place=Place(boot_id, started_boot, pid, cgroup) if boot_id else None,
         stop=StopRequest(stop_at, stop_grace_s) if stop_at is not None else None,
+        ended_for=EndedFor(ended_for) if ended_for else None,
         output_bytes=output_bytes,
         dropped_bytes=dropped_bytes,
         leftovers=leftovers,

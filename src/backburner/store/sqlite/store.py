@@ -17,7 +17,7 @@ from backburner.model.events import Event, EventKind
 from backburner.model.home import Home
 from backburner.model.signals import Signal, SignalState
 from backburner.model.states import Kind, State
-from backburner.model.task import NewTask, Place, Progress, Task
+from backburner.model.task import EndedFor, NewTask, Place, Progress, Task
 from backburner.store.protocol import Output, Scope
 from backburner.store.sqlite.connection import connect
 from backburner.store.sqlite.migrations import is_current, migrate
@@ -234,6 +234,17 @@ class SqliteStore:
 
         return await self._writer.write(operation)
 
+    async def begin_ending(self, task_id: str, attempt: int, reason: EndedFor) -> bool:
+        begun = await self._change(
+            "task_begin_ending",
+            EventKind.ENDING,
+            {"reason": reason.value},
+            id=task_id,
+            attempt=attempt,
+            reason=reason,
+        )
+        return begun is not None
+
     async def note(
         self,
         task_id: str,
@@ -281,14 +292,19 @@ class SqliteStore:
     ) -> list[Signal]:
         def operation(run: Statements) -> list[Signal]:
             boot_now = clock.boot_now()
-            rows = run.rows(
-                "signals_claim",
+            free = run.rows(
+                "signals_free_of_owner" if scope.session is None else "signals_free_in_session",
                 owner=scope.owner,
                 session=scope.session,
-                consumer=consumer,
                 limit=limit,
                 boot=self._boot_id,
                 boot_now=boot_now,
+            )
+            rows = run.rows(
+                "signals_claim",
+                seqs=to_json([seq for (seq,) in free]),
+                consumer=consumer,
+                boot=self._boot_id,
                 lease_until=boot_now + round(lease_s * clock.SECOND),
             )
             return sorted((to_signal(row) for row in rows), key=lambda signal: signal.seq)
@@ -349,8 +365,6 @@ def open_store(root: Path, boot_id: str) -> SqliteStore:
     """The store in this home; the folder is made where it is missing."""
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if not os.access(root, os.R_OK | os.W_OK | os.X_OK):
-            raise PermissionError(13, os.strerror(13))
         return SqliteStore(Home(root), boot_id)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -131,6 +131,7 @@ class Writer:
     def _commit(self, done: list[_Waiting]) -> None:
         """Run and commit ``done`` and what arrives meanwhile."""
         run = self._statements.command
+        self._take_more(done)  # where the record is locked, all who wait hear of it at once
         run("BEGIN IMMEDIATE")
         try:
             index = 0

@@ -32,6 +32,7 @@ CREATE TABLE task (
     cgroup        TEXT,
     stop_at       INTEGER,
     stop_grace_s  REAL,
+    ended_for     TEXT CHECK (ended_for IN ('stop', 'timeout')),
     output_bytes  INTEGER NOT NULL DEFAULT 0,
     dropped_bytes INTEGER NOT NULL DEFAULT 0,
     leftovers     INTEGER NOT NULL DEFAULT 0 CHECK (leftovers >= 0),
@@ -42,7 +43,7 @@ CREATE TABLE task (
     CHECK ((finished_at IS NOT NULL) = (state IN ('succeeded', 'failed', 'canceled'))),
     CHECK ((error_kind IS NOT NULL) = (state = 'failed')),
     CHECK ((error_kind IS NULL) = (error_message IS NULL)),
-    CHECK (exit_code IS NULL OR state = 'succeeded' OR error_kind = 'exit'),
+    CHECK (exit_code IS NULL OR state = 'succeeded' OR error_kind IS 'exit'),
     CHECK (state <> 'running' OR boot_id IS NOT NULL),
     CHECK (leftovers = 0 OR finished_at IS NOT NULL)
 ) STRICT;

@@ -1,6 +1,7 @@
 -- Every statement that the store runs, by name. A line `-- name:` opens a statement; the comment
 -- under it says what it is for. {task} and {changed} stand for
--- the columns of a task in the order of rows.py, in a SELECT and in a RETURNING.
+-- the columns of a task in the order of rows.py, in a SELECT and in a RETURNING; {signal} likewise.
+-- Finished tasks may be a million: a leading + keeps SQLite from an index that would visit them all.
 
 -- name: task_insert
 -- A task that has not started, or that could not.
@@ -23,7 +24,7 @@ SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end' WHERE t.i
 -- name: task_find
 -- Tasks by the beginning of their id.
 SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
-WHERE t.id >= :prefix AND t.id < :prefix || '~' AND t.owner = :owner
+WHERE t.id >= :prefix AND t.id < :prefix || '~' AND +t.owner = :owner
   AND (:session IS NULL OR t.session = :session)
 ORDER BY t.seq DESC LIMIT :limit;
 
@@ -41,10 +42,19 @@ WHERE t.owner = :owner AND t.seq < :before
   AND (:states = '[]' OR t.state IN (SELECT value FROM json_each(:states)))
 ORDER BY t.seq DESC LIMIT :limit;
 
+-- name: task_newest_active
+-- The newest tasks that have not ended, of one session or of all of an owner.
+SELECT {task} FROM task t INDEXED BY task_active LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.state IN ('queued', 'running', 'input_required') AND t.owner = :owner
+  AND (:session IS NULL OR t.session = :session) AND t.seq < :before
+  AND t.state IN (SELECT value FROM json_each(:states))
+ORDER BY t.seq DESC LIMIT :limit;
+
 -- name: task_active
 -- Everything that has not ended, and everything that left processes behind.
 SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
-WHERE t.seq IN (SELECT seq FROM task WHERE state IN ('queued', 'running', 'input_required')
+WHERE t.seq IN (SELECT seq FROM task INDEXED BY task_active
+                WHERE state IN ('queued', 'running', 'input_required')
                 UNION SELECT seq FROM task WHERE leftovers > 0)
   AND (:kind IS NULL OR t.kind = :kind)
 ORDER BY t.seq;
@@ -96,6 +106,13 @@ UPDATE task SET stop_at = coalesce(stop_at, :now),
 WHERE id = :id AND (state IN ('running', 'input_required') OR leftovers > 0)
 RETURNING {changed};
 
+-- name: task_begin_ending
+-- The first reason stays.
+UPDATE task SET ended_for = :reason, events = events + 1
+WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
+  AND ended_for IS NULL
+RETURNING {changed};
+
 -- name: task_note
 -- Facts beside the state. A task that has ended and left nothing behind is final.
 UPDATE task SET detail = coalesce(:detail, detail), progress = coalesce(:progress, progress),
@@ -140,35 +157,55 @@ SELECT coalesce(max(seq), 0) FROM event;
 INSERT INTO signal (key, task, owner, session, kind, text, data, state, channel, created_at)
 VALUES (:key, :task, :owner, :session, :kind, :text, :data, 'pending', :channel, :now);
 
--- name: signals_list
--- `states` is a JSON list, empty for all; `task` is an id or null.
-SELECT s.seq, s.key, t.id, s.owner, s.session, s.kind, s.text, s.data, s.state, s.reason,
-       s.channel, s.tries, s.created_at, s.delivered_at
-FROM signal s JOIN task t ON t.seq = s.task
-WHERE s.owner = :owner AND (:session IS NULL OR s.session = :session) AND s.seq > :after
+-- name: signals_of_session
+-- `states` is a JSON list, empty for all.
+SELECT {signal} FROM signal s JOIN task t ON t.seq = s.task
+WHERE s.owner = :owner AND s.session = :session AND s.seq > :after
   AND (:states = '[]' OR s.state IN (SELECT value FROM json_each(:states)))
-  AND (:task IS NULL OR t.id = :task)
 ORDER BY s.seq LIMIT :limit;
 
--- name: signals_claim
+-- name: signals_of_owner
+-- The same for all sessions of an owner.
+SELECT {signal} FROM signal s JOIN task t ON t.seq = s.task
+WHERE +s.owner = :owner AND s.seq > :after
+  AND (:states = '[]' OR s.state IN (SELECT value FROM json_each(:states)))
+ORDER BY s.seq LIMIT :limit;
+
+-- name: signals_of_task
+-- The same for one task.
+SELECT {signal} FROM task t JOIN signal s ON s.task = t.seq
+WHERE t.id = :task AND +s.owner = :owner AND (:session IS NULL OR +s.session = :session)
+  AND s.seq > :after AND (:states = '[]' OR s.state IN (SELECT value FROM json_each(:states)))
+ORDER BY s.seq LIMIT :limit;
+
+-- name: signals_free_in_session
 -- Pending ones, ones whose retry is due, and ones whose holder let the lease run out. Both waits
 -- are kept in boot time: they survive a clock that is set, and end with a reboot.
+SELECT seq FROM signal
+WHERE owner = :owner AND session = :session AND state IN ('pending', 'claimed', 'failed')
+  AND (state = 'pending' OR lease_boot <> :boot OR lease_until <= :boot_now)
+ORDER BY seq LIMIT :limit;
+
+-- name: signals_free_of_owner
+-- The same for all sessions of an owner.
+SELECT seq FROM signal
+WHERE owner = :owner AND state IN ('pending', 'claimed', 'failed')
+  AND (state = 'pending' OR lease_boot <> :boot OR lease_until <= :boot_now)
+ORDER BY seq LIMIT :limit;
+
+-- name: signals_claim
+-- Those that were found free, in the same transaction.
 UPDATE signal SET state = 'claimed', consumer = :consumer, tries = tries + 1, retry_at = NULL,
                   reason = NULL, lease_boot = :boot, lease_until = :lease_until
-WHERE seq IN (
-    SELECT seq FROM signal
-    WHERE owner = :owner AND (:session IS NULL OR session = :session)
-      AND state IN ('pending', 'claimed', 'failed')
-      AND (state = 'pending' OR lease_boot <> :boot OR lease_until <= :boot_now)
-    ORDER BY seq LIMIT :limit)
+WHERE seq IN (SELECT value FROM json_each(:seqs))
 RETURNING seq, key, (SELECT id FROM task WHERE task.seq = signal.task), owner, session, kind, text,
           data, state, reason, channel, tries, created_at, delivered_at;
 
 -- name: signals_acknowledge
 UPDATE signal SET state = 'delivered', delivered_at = max(:now, created_at), consumer = NULL, lease_boot = NULL,
                   lease_until = NULL, retry_at = NULL, reason = NULL
-WHERE key IN (SELECT value FROM json_each(:keys)) AND owner = :owner
-  AND (:session IS NULL OR session = :session) AND state IN ('pending', 'claimed', 'failed')
+WHERE key IN (SELECT value FROM json_each(:keys)) AND +owner = :owner
+  AND (:session IS NULL OR +session = :session) AND state IN ('pending', 'claimed', 'failed')
 RETURNING seq;
 
 -- name: signals_release

@@ -1,0 +1,60 @@
+"""What the tests of the embedded store share: a home of their own, and handles that get closed."""
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import apsw
+import pytest
+
+from backburner.store.sqlite.store import SqliteStore, open_store
+
+BOOT = "this boot"
+
+Open = Callable[..., SqliteStore]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A home that nobody has made yet."""
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def database(root: Path) -> Path:
+    return root / "backburner.db"
+
+
+@pytest.fixture
+async def open_here(root: Path) -> AsyncIterator[Open]:
+    """Opens a store, in `root` unless told; all of them are closed after the test."""
+    opened: list[SqliteStore] = []
+
+    def open_one(home: Path = root, boot_id: str = BOOT) -> SqliteStore:
+        opened.append(open_store(home, boot_id))
+        return opened[-1]
+
+    yield open_one
+    for store in opened:
+        await store.close()
+
+
+@pytest.fixture
+async def store(open_here: Open) -> SqliteStore:
+    return open_here()
+
+
+class Raw:
+    """SQLite without any of our rules: what another program, or a bug, could do."""
+
+    def __init__(self, path: Path) -> None:
+        self.connection = apsw.Connection(str(path))
+
+    def __enter__(self) -> "Raw":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.close()
+
+    def __call__(self, sql: str) -> list[tuple[object, ...]]:
+        cursor = self.connection.cursor()
+        return cursor.execute(sql).fetchall()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

@@ -1,0 +1,124 @@
+"""A foreign program that keeps the database locked: StoreBusy after a while, and no harm."""
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backburner.model import clock
+from backburner.model.clock import SECOND
+from backburner.model.errors import StoreBusy
+from backburner.store.sqlite import connection
+from tests.store.conformance.making import ADA, get, queued
+from tests.store.sqlite.conftest import Open
+
+HOLDER = """
+import sys, apsw
+connection = apsw.Connection(sys.argv[1])
+connection.set_busy_timeout(10000)
+connection.execute("BEGIN EXCLUSIVE")
+print("locked", flush=True)
+sys.stdin.read()
+connection.execute("ROLLBACK")
+print("released", flush=True)
+"""
+
+
+class Holder:
+    """Another program that has the database open."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        self._process = process
+
+    def release(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        assert self._process.stdout.readline() == b"released\n"
+
+
+@contextlib.contextmanager
+def locked(database: Path) -> Iterator[Holder]:
+    command = [sys.executable, "-c", HOLDER, str(database)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"locked\n"
+            yield Holder(process)
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def busy_after(monkeypatch: pytest.MonkeyPatch) -> float:
+    """Seconds until we give up; ten without this, which is long for a test."""
+    monkeypatch.setattr(connection, "BUSY_MS", 300)
+    return 0.3
+
+
+async def test_a_locked_database_is_busy_after_a_while_and_works_again_afterwards(
+    busy_after: float, open_here: Open, database: Path
+) -> None:
+    store = open_here()
+    task = await queued(store)
+    with locked(database) as holder:
+        began = clock.boot_now()
+        with pytest.raises(StoreBusy, match="another program") as refusal:
+            await queued(store, "bg_refused")
+        assert clock.boot_now() - began >= 0.9 * busy_after * SECOND
+        assert "close the program" in refusal.value.remedy
+        assert await get(store, task.id) == task, "readers go on"
+        assert len(await store.newest(ADA, limit=10)) == 1
+        holder.release()
+        await queued(store, "bg_works")
+    assert await store.get("bg_refused") is None
+
+
+async def test_all_who_wait_hear_together_that_it_is_busy(
+    busy_after: float, open_here: Open, database: Path
+) -> None:
+    """Not one after the other: the fortieth would hear of it after forty times as long."""
+    store = open_here()
+    with locked(database) as holder:
+        began = clock.boot_now()
+        outcomes = await asyncio.gather(*(queued(store) for _ in range(40)), return_exceptions=True)
+        assert {type(outcome) for outcome in outcomes} == {StoreBusy}
+        assert clock.boot_now() - began < 20 * busy_after * SECOND
+        holder.release()
+    assert await store.newest(ADA, limit=10) == []
+    await queued(store)
+
+
+async def test_a_lock_that_is_let_go_in_time_only_costs_time(
+    open_here: Open, database: Path
+) -> None:
+    store = open_here()
+    with locked(database) as holder:
+        work = asyncio.create_task(queued(store))
+        await asyncio.wait([work], timeout=0.1)
+        assert not work.done()
+        holder.release()
+        assert (await work).session == "chat"
+
+
+async def test_a_locked_database_can_be_opened_and_read(
+    busy_after: float, open_here: Open, database: Path
+) -> None:
+    first = open_here()
+    task = await queued(first)
+    with locked(database):
+        assert await open_here().get(task.id) == task
+
+
+async def test_the_killer_of_a_holder_unlocks_the_database(
+    busy_after: float, open_here: Open, database: Path
+) -> None:
+    store = open_here()
+    with locked(database):
+        with pytest.raises(StoreBusy):
+            await queued(store)
+    await queued(store)

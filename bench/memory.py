@@ -5,17 +5,17 @@ printed, the larger one has the target. The keeper has run some jobs before, so 
 needs once (code, caches) is not counted.
 """
 
-import asyncio
 from pathlib import Path
 
-from backburner import Backburner, Session
-from backburner.model.states import Kind, State
+from backburner import Backburner
+from backburner.model.states import Kind
 from bench.measure import Effort, Row, Target
+from bench.sleepers import start_sleepers
 from bench.waiting import until
 from bench.workspace import pid_of_keeper
 
-PER_SESSION = 50
 TARGET = Target("at most", 64, "KB")
+_FIRST = 5
 
 
 async def run(effort: Effort, folder: Path) -> list[Row]:
@@ -26,12 +26,12 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
         async def nothing_left() -> bool:
             return not await bb.store.active(Kind.SHELL)
 
-        await start_sleepers(bb, PER_SESSION, "warm", seconds=1)
+        await start_sleepers(bb, _FIRST, seconds=1)
         await until(nothing_left, what="the first jobs have ended")
         keeper = pid_of_keeper(folder / "home")
-        before = memory_kb(keeper)
-        await start_sleepers(bb, count, "many", seconds=3600)
-        after = memory_kb(keeper)
+        before = _memory_kb(keeper)
+        await start_sleepers(bb, count)
+        after = _memory_kb(keeper)
     grown = {name: (after[name] - before[name]) / count for name in before}
     notes = [
         f"{name}: {before[name]:,} KB before, {after[name]:,} KB with {count} jobs,"
@@ -41,26 +41,7 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
     return [Row("keeper memory per task", max(grown.values()), "KB", target=TARGET, notes=notes)]
 
 
-async def start_sleepers(bb: Backburner, count: int, name: str, *, seconds: int) -> None:
-    """So many jobs that sleep, over as many sessions as that takes; returns when all run."""
-
-    async def fill(session: Session, number: int) -> None:
-        for _ in range(number):
-            await session.run(["sleep", str(seconds)], max_runtime=None)
-
-    async with asyncio.TaskGroup() as group:
-        for first in range(0, count, PER_SESSION):
-            session = bb.session(f"{name}-{first // PER_SESSION}")
-            group.create_task(fill(session, min(PER_SESSION, count - first)))
-
-    async def all_run() -> bool:
-        tasks = await bb.store.active(Kind.SHELL)
-        return all(task.state is State.RUNNING for task in tasks)
-
-    await until(all_run, what=f"{count} jobs run")
-
-
-def memory_kb(pid: int) -> dict[str, int]:
+def _memory_kb(pid: int) -> dict[str, int]:
     """RSS and PSS of a process, in KB."""
     with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
         fields = dict(line.split(":", 1) for line in file if ":" in line.split(" ", 1)[0])

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from backburner.cli import main
 from tests.cli.golden import Golden
 from tests.cli.program import COMMAND, Program
 
@@ -21,12 +22,21 @@ def shown(backburner: Program, *arguments: str) -> str:
     return f"$ backburner {' '.join(arguments)}\n{result.err}[{result.code}]\n"
 
 
-@pytest.mark.slow
-def test_usage_errors(backburner: Program, golden: Golden) -> None:
+def test_usage_errors(
+    golden: Golden, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def in_process(line: str) -> str:
+        """The same program without a process of its own: there are many of these."""
+        monkeypatch.setattr("sys.argv", ["backburner", *line.split()])
+        status = main()
+        out, err = capsys.readouterr()
+        assert out == ""
+        return f"$ backburner {line}\n{err}[{status}]\n"
+
     golden.check(
         "errors-usage",
         "\n".join(
-            shown(backburner, *line.split())
+            in_process(line)
             for line in (
                 "frob",
                 "lss",

@@ -41,7 +41,8 @@ def test_show_as_json(backburner: Program) -> None:
     assert second["memory_bytes"] > 0
     backburner("stop", "job")
     stopped = backburner("show", "--json", "job").json
-    assert [event["kind"] for event in stopped["events"]][2:] == ["stop_requested", "finished"]
+    kinds = [event["kind"] for event in stopped["events"]]
+    assert kinds[2:] == ["stop_requested", "ending", "finished"]
     assert stopped["processes"] == []
     (signal,) = stopped["signals"]
     assert signal.keys() == {

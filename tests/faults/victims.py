@@ -13,7 +13,7 @@ from pathlib import Path
 
 from backburner.model.home import Home
 from backburner.runtime.election import KeeperLock, keeper_pid
-from tests.waiting import wait_until
+from tests.waiting import wait_until, wait_until_async
 
 
 def unique_seconds() -> str:
@@ -42,7 +42,15 @@ def processes_with(argument: str) -> list[int]:
 
 def sleepers(seconds: str) -> list[int]:
     """The processes that are really asleep for this long, and no shell that is about to be."""
-    return [pid for pid in processes_with(seconds) if arguments_of(pid)[-2:] == ["sleep", seconds]]
+    return [pid for pid in processes_with(seconds) if _program(pid) == "sleep"]
+
+
+def _program(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
 
 
 def is_running(pid: int) -> bool:
@@ -109,6 +117,16 @@ def wait_for_keeper(home: Path, *, other_than: int | None = None) -> int:
         return None if pid == other_than else pid
 
     return wait_until(another, message="no keeper came")
+
+
+async def keeper_comes(home: Path, *, other_than: int | None = None) -> int:
+    """The same while the event loop goes on: an application may have to call it once more."""
+
+    def another() -> int | None:
+        pid = keeper_of(home)
+        return None if pid == other_than else pid
+
+    return await wait_until_async(another, message="no keeper came")
 
 
 def kill_keeper(home: Path) -> int:

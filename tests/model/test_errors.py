@@ -65,7 +65,7 @@ def test_the_tree_in_the_docstring_is_the_tree_of_classes() -> None:
     above: list[str] = []  # the class at each depth
     for line in (errors.__doc__ or "").splitlines():
         node = re.match(r"([│├└─ ]*)([A-Z]\w+)(?: +(\w+) {2,}\S.*)?$", line)
-        if node is None or " " in line.strip() and node[3] is None:
+        if node is None or (" " in line.strip() and node[3] is None):
             continue
         depth = len(node[1]) // 4
         del above[depth:]

@@ -33,7 +33,7 @@ def test_the_environment_is_obeyed() -> None:
             "LOG_HEAD": "1",
         }
     )
-    assert told == Settings(65536, 0, 3, 1.5, 0.0, False)  # noqa: FBT003
+    assert told == Settings(65536, 0, 3, 1.5, 0.0, False)
     assert isinstance(told.log_head, int)
     assert isinstance(told.retention_s, float)
     assert told.cgroups is False

@@ -72,43 +72,45 @@ def test_d9_the_caller_keeps_what_it_gave() -> None:
 
 
 SECRET = "s3cret-"  # begins every hidden value below, and occurs nowhere else
+
+
+def secret_key(before: str, name: str, dashed: bool, upper: bool) -> str:
+    key = before + (name.replace("_", "-") if dashed else name)
+    return key.upper() if upper else key
+
+
+def merged(plain: dict[str, Any], hidden: dict[str, Any]) -> dict[str, Any]:
+    return {**plain, **hidden}
+
+
+def dictionaries_of(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Some keys that are plain, and some that are secret."""
+    return st.builds(
+        merged,
+        st.dictionaries(plain_keys, inner, max_size=3),
+        st.dictionaries(secret_keys, secrets, max_size=2),
+    )
+
+
 plain_keys = st.text(max_size=8).filter(lambda key: not is_secret(key) and SECRET not in key)
 secret_keys = st.builds(
-    lambda before, name, dashed, upper: (
-        (before + (name.replace("_", "-") if dashed else name)).upper()
-        if upper
-        else before + (name.replace("_", "-") if dashed else name)
-    ),
+    secret_key,
     st.sampled_from(["", "x_", "my-", "Db", "é"]),
     st.sampled_from(NAMES),
     st.booleans(),
     st.booleans(),
 )
-secret_text = st.text(max_size=300).map(lambda text: SECRET + text)
-secrets = st.recursive(
-    secret_text,
+secrets: st.SearchStrategy[Any] = st.recursive(
+    st.text(max_size=300).map(lambda text: SECRET + text),
     lambda inner: st.lists(inner, min_size=1, max_size=2) | st.dictionaries(plain_keys, inner),
     max_leaves=3,
 )
-harmless = st.none() | st.booleans() | st.integers() | st.text(max_size=300)
-documents = st.recursive(
-    harmless | st.dictionaries(secret_keys, secrets, min_size=1, max_size=2),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.tuples(inner, inner)
-        | st.builds(
-            lambda plain, hidden: {**plain, **hidden},
-            st.dictionaries(plain_keys, inner, max_size=3),
-            st.dictionaries(secret_keys, secrets, max_size=2),
-        )
-    ),
+documents: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=300),
+    lambda inner: st.lists(inner, max_size=3) | st.tuples(inner, inner) | dictionaries_of(inner),
     max_leaves=12,
 )
-arguments = st.builds(
-    lambda plain, hidden: {**plain, **hidden},
-    st.dictionaries(plain_keys, documents, max_size=4),
-    st.dictionaries(secret_keys, secrets, max_size=2),
-)
+arguments = dictionaries_of(documents)
 
 
 @given(arguments)

@@ -17,21 +17,21 @@ from backburner.model.telling import end_text, how_it_ended
 WORDS = ("finished", "failed", "stopped", "timed out", "killed", "died")
 
 SENTENCES = [
-    (Ending.exited(0), "tests (bg_1) finished after 12s"),
-    (Ending.succeeded(), "tests (bg_1) finished after 12s"),
-    (Ending.exited(3), "tests (bg_1) failed: exit code 3 after 12s"),
-    (Ending.failed(ErrorKind.ERROR, "ValueError: no"), "tests (bg_1) failed: ValueError: no after 12s"),
-    (Ending.canceled(), "tests (bg_1) was stopped after 12s"),
-    (Ending.failed(ErrorKind.TIMEOUT, "past 12s"), "tests (bg_1) timed out: past 12s after 12s"),
-    (Ending.failed(ErrorKind.KILLED, "SIGKILL"), "tests (bg_1) was killed: SIGKILL after 12s"),
-    (Ending.failed(ErrorKind.ORPHANED, "reboot"), "tests (bg_1) died: reboot after 12s"),
-    (Ending.failed(ErrorKind.SPAWN, "no such folder"), "tests (bg_1) failed to start: no such folder"),
-]  # fmt: skip
+    (Ending.exited(0), "finished after 12s"),
+    (Ending.succeeded(), "finished after 12s"),
+    (Ending.exited(3), "failed: exit code 3 after 12s"),
+    (Ending.failed(ErrorKind.ERROR, "ValueError: no"), "failed: ValueError: no after 12s"),
+    (Ending.canceled(), "was stopped after 12s"),
+    (Ending.failed(ErrorKind.TIMEOUT, "past 12s"), "timed out: past 12s after 12s"),
+    (Ending.failed(ErrorKind.KILLED, "SIGKILL"), "was killed: SIGKILL after 12s"),
+    (Ending.failed(ErrorKind.ORPHANED, "reboot"), "died: reboot after 12s"),
+    (Ending.failed(ErrorKind.SPAWN, "no such folder"), "failed to start: no such folder"),
+]
 
 
 @pytest.mark.parametrize(("ending", "sentence"), SENTENCES)
 def test_a5_the_sentence_for_every_ending(ending: Ending, sentence: str) -> None:
-    assert end_text("tests", "bg_1", ending, 12 * SECOND) == sentence
+    assert end_text("tests", "bg_1", ending, 12 * SECOND) == f"tests (bg_1) {sentence}"
 
 
 @pytest.mark.parametrize(("ending", "sentence"), SENTENCES)

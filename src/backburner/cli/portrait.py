@@ -16,6 +16,7 @@ from backburner.model.document import event_document, signal_document
 from backburner.model.events import Event, EventKind
 from backburner.model.limits import DEFAULT_SESSION
 from backburner.model.signals import Signal, SignalState
+from backburner.model.task import EndedFor
 from backburner.work.log.marks import byte_count
 from backburner.work.log.read import Chunk
 from backburner.work.shell import shown_command
@@ -227,6 +228,9 @@ def _event_text(event: Event) -> str:
         case EventKind.STOP_REQUESTED:
             grace = data.get("grace_s")
             return f"with a grace of {clock.format_duration(grace)}" if grace else "by force"
+        case EventKind.ENDING:
+            late = data.get("reason") == EndedFor.TIMEOUT
+            return "past its maximum run time" if late else "on request"
         case EventKind.REQUEUED:
             return data.get("reason", "")
         case EventKind.LEFTOVERS:
@@ -234,5 +238,5 @@ def _event_text(event: Event) -> str:
             return f"{phrases.processes(left)} left" if left else "all ended"
         case EventKind.DETAIL:
             return data.get("detail") or ""
-        case EventKind.CREATED | EventKind.STARTED | EventKind.ADOPTED | EventKind.ENDING:
+        case EventKind.CREATED | EventKind.STARTED | EventKind.ADOPTED:
             return ""

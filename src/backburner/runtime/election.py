@@ -131,6 +131,7 @@ def start_detached(command: list[str], home: Home, pass_fds: tuple[int, ...] = (
         os.close(log)
 
 
+_OF_A_JOB = ("BACKBURNER_TASK_ID", "BACKBURNER_SESSION", "BACKBURNER_HOME")
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV")
 
 
@@ -141,5 +142,5 @@ def _plain_environment() -> dict[str, str]:
         name: value
         for name, value in os.environ.items()
         if name in _KEPT
-        or (name.startswith(settings) and name not in ("BACKBURNER_TASK_ID", "BACKBURNER_SESSION"))
+        or (name.startswith(settings) and name not in _OF_A_JOB)
     }

@@ -1,4 +1,4 @@
-"""One process of a crowd on one record: starts, claims, ends, stops and hears of tasks, all at once.
+"""One process of a crowd on one record: it starts, claims, ends, stops and hears of tasks at once.
 
 Run as `python -m tests.store.conformance.crowd ENGINE ADDRESS NUMBER ROUNDS`. It says `ready`,
 waits for a line, and writes what it was told, one JSON list a line; `test_crowd` reads all of them
@@ -40,7 +40,7 @@ class Member:
         self._store = store
         self._number = number
         self._name = f"member-{number}"
-        self._chance = random.Random(number)  # noqa: S311 - a test that can be repeated
+        self._chance = random.Random(number)
         self._seen: list[str] = []
         self.journal: list[list[Any]] = []
 
@@ -58,16 +58,16 @@ class Member:
             self._listen(),
         )
 
-    async def _start(self, id: str, scope: Scope) -> None:
-        task = await self._store.create(new_task(id, scope=scope), limit=PLENTY)
+    async def _start(self, task_id: str, scope: Scope) -> None:
+        task = await self._store.create(new_task(task_id, scope=scope), limit=PLENTY)
         self._seen.append(task.id)
         self._write("created", task.id, task.seq)
 
-    async def _start_within_limit(self, id: str) -> None:
+    async def _start_within_limit(self, task_id: str) -> None:
         try:
-            task = await self._store.create(new_task(id, scope=TIGHT), limit=TIGHT_LIMIT)
+            task = await self._store.create(new_task(task_id, scope=TIGHT), limit=TIGHT_LIMIT)
         except LimitReached:
-            self._write("refused", id)
+            self._write("refused", task_id)
         else:
             self._write("created", task.id, task.seq)
 
@@ -95,9 +95,9 @@ class Member:
 
     async def _stop_one(self) -> None:
         if self._seen:
-            id = self._chance.choice(self._seen)
-            task = await self._store.request_stop(id, OWNER, self._chance.choice([5.0, 0.0]))
-            self._write("stopped", id, None if task is None else task.state)
+            task_id = self._chance.choice(self._seen)
+            task = await self._store.request_stop(task_id, OWNER, self._chance.choice([5.0, 0.0]))
+            self._write("stopped", task_id, None if task is None else task.state)
 
     async def _listen(self) -> None:
         signals = await self._store.claim_signals(OWNER, consumer=self._name, limit=6, lease_s=3600)

@@ -4,10 +4,9 @@ import stat
 from pathlib import Path
 from typing import Protocol
 
-import apsw
-
 from backburner.store.protocol import Store
 from backburner.store.sqlite.store import open_store
+from tests.store.raw import check_file
 
 
 class Engine(Protocol):
@@ -38,9 +37,7 @@ class SqliteEngine:
     async def drop(self, address: str) -> None:
         home = Path(address)
         if (home / "backburner.db").exists():
-            connection = apsw.Connection(str(home / "backburner.db"))
-            assert connection.execute("PRAGMA integrity_check").get == "ok"
-            connection.close()
+            check_file(home / "backburner.db")
         left = [path for path in home.rglob("*") if stat.S_ISSOCK(path.lstat().st_mode)]
         assert left == [], "a closed store has left its socket behind"
         # The last one to close has put everything into the one file.

@@ -131,11 +131,11 @@ class AgainstAModel(RuleBasedStateMachine):
 
     # Tasks
 
-    @rule(handle=handles, id=ids, scope=scopes, command=st.sampled_from(["make", "test"]))
-    def create(self, handle: int, id: str, scope: Scope, command: str) -> None:
+    @rule(handle=handles, task_id=ids, scope=scopes, command=st.sampled_from(["make", "test"]))
+    def create(self, handle: int, task_id: str, scope: Scope, command: str) -> None:
         spec = {"command": command}
-        create = self.stores[handle].create(new_task(id, scope=scope, spec=spec), limit=LIMIT)
-        there = self.known.get(id)
+        create = self.stores[handle].create(new_task(task_id, scope=scope, spec=spec), limit=LIMIT)
+        there = self.known.get(task_id)
         active = [
             known
             for known in self.known.values()
@@ -148,14 +148,14 @@ class AgainstAModel(RuleBasedStateMachine):
             with pytest.raises(LimitReached):
                 self.run(create)
         else:
-            known = self.known.setdefault(id, Known(scope, spec))
+            known = self.known.setdefault(task_id, Known(scope, spec))
             self.check(known, self.run(create))
 
-    @rule(handle=handles, id=ids, off=stale)
-    def claim(self, handle: int, id: str, off: int) -> None:
-        known = self.known.get(id)
+    @rule(handle=handles, task_id=ids, off=stale)
+    def claim(self, handle: int, task_id: str, off: int) -> None:
+        known = self.known.get(task_id)
         attempt = (known.attempt if known else 1) + off
-        task = self.run(self.stores[handle].claim(id, attempt, PLACE))
+        task = self.run(self.stores[handle].claim(task_id, attempt, PLACE))
         if known and off == 0 and known.state is State.QUEUED:
             known.state = State.RUNNING
             known.events.append(EventKind.STARTED)
@@ -163,22 +163,22 @@ class AgainstAModel(RuleBasedStateMachine):
         else:
             assert task is None
 
-    @rule(handle=handles, id=ids, off=stale, ending=endings, left=st.sampled_from([0, 0, 2]))
-    def finish(self, handle: int, id: str, off: int, ending: Ending, left: int) -> None:
-        known = self.known.get(id)
+    @rule(handle=handles, task_id=ids, off=stale, ending=endings, left=st.sampled_from([0, 0, 2]))
+    def finish(self, handle: int, task_id: str, off: int, ending: Ending, left: int) -> None:
+        known = self.known.get(task_id)
         attempt = (known.attempt if known else 1) + off
-        task = self.run(self.stores[handle].finish(id, attempt, ending, leftovers=left))
+        task = self.run(self.stores[handle].finish(task_id, attempt, ending, leftovers=left))
         if known and off == 0 and ending.state in TRANSITIONS[known.state]:
             known.end(ending, left)
             self.check(known, task)
         else:
             assert task is None
 
-    @rule(handle=handles, id=ids, off=stale)
-    def requeue(self, handle: int, id: str, off: int) -> None:
-        known = self.known.get(id)
+    @rule(handle=handles, task_id=ids, off=stale)
+    def requeue(self, handle: int, task_id: str, off: int) -> None:
+        known = self.known.get(task_id)
         attempt = (known.attempt if known else 1) + off
-        task = self.run(self.stores[handle].requeue(id, attempt, "the worker died"))
+        task = self.run(self.stores[handle].requeue(task_id, attempt, "the worker died"))
         if known and off == 0 and known.state is State.RUNNING:
             known.state, known.attempt, known.detail = State.QUEUED, known.attempt + 1, None
             known.events.append(EventKind.REQUEUED)
@@ -188,26 +188,29 @@ class AgainstAModel(RuleBasedStateMachine):
         else:
             assert task is None
 
-    @rule(handle=handles, id=ids, scope=scopes, grace_s=st.sampled_from([5.0, 2.0, 0.0]))
-    def request_stop(self, handle: int, id: str, scope: Scope, grace_s: float) -> None:
-        known = self.known.get(id)
-        task = self.run(self.stores[handle].request_stop(id, scope, grace_s))
+    @rule(handle=handles, task_id=ids, scope=scopes, grace_s=st.sampled_from([5.0, 2.0, 0.0]))
+    def request_stop(self, handle: int, task_id: str, scope: Scope, grace_s: float) -> None:
+        known = self.known.get(task_id)
+        task = self.run(self.stores[handle].request_stop(task_id, scope, grace_s))
         if known is None or known.scope != scope:
             assert task is None
             return
         if known.state is State.QUEUED:
             known.end(Ending.canceled())
-        elif known.state is State.RUNNING or known.leftovers:
-            if known.stop is None or grace_s < known.stop:
-                known.stop = grace_s
-                known.events.append(EventKind.STOP_REQUESTED)
+        elif (known.state is State.RUNNING or known.leftovers) and (
+            known.stop is None or grace_s < known.stop
+        ):
+            known.stop = grace_s
+            known.events.append(EventKind.STOP_REQUESTED)
         self.check(known, task)
 
-    @rule(handle=handles, id=ids, off=stale, detail=st.sampled_from(["a", "b"]))
-    def note(self, handle: int, id: str, off: int, detail: str) -> None:
-        known = self.known.get(id)
+    @rule(handle=handles, task_id=ids, off=stale, detail=st.sampled_from(["a", "b"]))
+    def note(self, handle: int, task_id: str, off: int, detail: str) -> None:
+        known = self.known.get(task_id)
         attempt = (known.attempt if known else 1) + off
-        noted = self.run(self.stores[handle].note(id, attempt, EventKind.DETAIL, detail=detail))
+        noted = self.run(
+            self.stores[handle].note(task_id, attempt, EventKind.DETAIL, detail=detail)
+        )
         fits = known is not None and (not known.state.terminal or known.leftovers > 0)
         assert noted is (fits and off == 0)
         if noted and known:
@@ -217,8 +220,12 @@ class AgainstAModel(RuleBasedStateMachine):
     @precondition(lambda self: any(known.leftovers for known in self.known.values()))
     @rule(handle=handles, left=st.sampled_from([0, 1]))
     def leftovers_change(self, handle: int, left: int) -> None:
-        id, known = next((id, known) for id, known in self.known.items() if known.leftovers)
-        noted = self.stores[handle].note(id, known.attempt, EventKind.LEFTOVERS, leftovers=left)
+        task_id, known = next(
+            (task_id, known) for task_id, known in self.known.items() if known.leftovers
+        )
+        noted = self.stores[handle].note(
+            task_id, known.attempt, EventKind.LEFTOVERS, leftovers=left
+        )
         assert self.run(noted) is True
         known.leftovers = left
         known.events.append(EventKind.LEFTOVERS)
@@ -226,13 +233,13 @@ class AgainstAModel(RuleBasedStateMachine):
     @rule(handle=handles, chosen=st.sets(ids))
     def forget(self, handle: int, chosen: set[str]) -> None:
         gone = [
-            id
-            for id in chosen
-            if (known := self.known.get(id)) and known.state.terminal and not known.leftovers
+            task_id
+            for task_id in chosen
+            if (known := self.known.get(task_id)) and known.state.terminal and not known.leftovers
         ]
         assert self.run(self.stores[handle].forget(sorted(chosen))) == len(gone)
-        for id in gone:
-            del self.known[id]
+        for task_id in gone:
+            del self.known[task_id]
 
     # Signals
 
@@ -242,8 +249,8 @@ class AgainstAModel(RuleBasedStateMachine):
             self.stores[handle].claim_signals(scope, consumer=consumer, limit=limit, lease_s=3600)
         )
         free = [
-            id
-            for id, known in self.known.items()
+            task_id
+            for task_id, known in self.known.items()
             if known.scope == scope
             and known.telling
             and known.telling.state in (SignalState.PENDING, SignalState.FAILED)
@@ -258,10 +265,10 @@ class AgainstAModel(RuleBasedStateMachine):
             telling.tries += 1
             assert (signal.state, signal.tries) == (SignalState.CLAIMED, telling.tries)
 
-    @rule(handle=handles, id=ids, scope=scopes)
-    def acknowledge(self, handle: int, id: str, scope: Scope) -> None:
-        telling = self.telling_of(id, scope)
-        count = self.run(self.stores[handle].acknowledge([end_key(id)], scope))
+    @rule(handle=handles, task_id=ids, scope=scopes)
+    def acknowledge(self, handle: int, task_id: str, scope: Scope) -> None:
+        telling = self.telling_of(task_id, scope)
+        count = self.run(self.stores[handle].acknowledge([end_key(task_id)], scope))
         assert count == (1 if telling and telling.open else 0)
         if telling and count:
             telling.state, telling.holder = SignalState.DELIVERED, None
@@ -279,24 +286,24 @@ class AgainstAModel(RuleBasedStateMachine):
         for telling in held:
             telling.state, telling.holder = SignalState.PENDING, None
 
-    @rule(handle=handles, id=ids)
-    def delivery_failed(self, handle: int, id: str) -> None:
-        telling = self.telling_of(id)
-        failed = self.stores[handle].delivery_failed(end_key(id), "no answer", clock.now())
+    @rule(handle=handles, task_id=ids)
+    def delivery_failed(self, handle: int, task_id: str) -> None:
+        telling = self.telling_of(task_id)
+        failed = self.stores[handle].delivery_failed(end_key(task_id), "no answer", clock.now())
         assert self.run(failed) is bool(telling and telling.open)
         if telling and telling.open:
             telling.state, telling.holder = SignalState.FAILED, None
 
-    @rule(handle=handles, id=ids)
-    def drop(self, handle: int, id: str) -> None:
-        telling = self.telling_of(id)
-        dropped = self.stores[handle].drop_signal(end_key(id), "not wanted")
+    @rule(handle=handles, task_id=ids)
+    def drop(self, handle: int, task_id: str) -> None:
+        telling = self.telling_of(task_id)
+        dropped = self.stores[handle].drop_signal(end_key(task_id), "not wanted")
         assert self.run(dropped) is bool(telling and telling.open)
         if telling and telling.open:
             telling.state, telling.holder = SignalState.DROPPED, None
 
-    def telling_of(self, id: str, scope: Scope | None = None) -> Telling | None:
-        known = self.known.get(id)
+    def telling_of(self, task_id: str, scope: Scope | None = None) -> Telling | None:
+        known = self.known.get(task_id)
         return known.telling if known and scope in (None, known.scope) else None
 
     # What the store tells is what the model says
@@ -335,21 +342,23 @@ class AgainstAModel(RuleBasedStateMachine):
                 assert self.known[task.id].scope == scope
                 found[task.id] = task
         assert set(found) == set(self.known)
-        for id, known in self.known.items():
-            self.check(known, found[id])
-            events = await store.events(id)
+        for task_id, known in self.known.items():
+            self.check(known, found[task_id])
+            events = await store.events(task_id)
             assert [event.number for event in events] == list(range(1, len(events) + 1))
             assert [event.kind for event in events] == known.events
         for scope in SCOPES:
             told = {signal.task: signal.state for signal in await store.signals(scope)}
             assert told == {
-                id: known.telling.state
-                for id, known in self.known.items()
+                task_id: known.telling.state
+                for task_id, known in self.known.items()
                 if known.telling and known.scope == scope
             }
         active = {task.id for task in await store.active()}
         assert active == {
-            id for id, known in self.known.items() if not known.state.terminal or known.leftovers
+            task_id
+            for task_id, known in self.known.items()
+            if not known.state.terminal or known.leftovers
         }
 
 

@@ -1,4 +1,4 @@
-"""Changes of state: guarded by the state and by the attempt; a terminal state is final (E10, E11)."""
+"""Changes of state: guarded by the state and the attempt; a terminal state is final (E10, E11)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -27,20 +27,22 @@ from tests.store.conformance.making import (
 Change = Callable[[Store, str, int], Awaitable[object]]
 
 CHANGES: dict[str, Change] = {
-    "claim": lambda store, id, attempt: store.claim(id, attempt, PLACE),
-    "requeue": lambda store, id, attempt: store.requeue(id, attempt, "the worker died"),
-    "finish": lambda store, id, attempt: store.finish(id, attempt, ENDINGS["exit"]),
-    "note": lambda store, id, attempt: store.note(id, attempt, EventKind.DETAIL, detail="late"),
+    "claim": lambda store, task_id, attempt: store.claim(task_id, attempt, PLACE),
+    "requeue": lambda store, task_id, attempt: store.requeue(task_id, attempt, "the worker died"),
+    "finish": lambda store, task_id, attempt: store.finish(task_id, attempt, ENDINGS["exit"]),
+    "note": lambda store, task_id, attempt: store.note(
+        task_id, attempt, EventKind.DETAIL, detail="late"
+    ),
 }
 """Every change that a worker makes; each answers None or False when its guard does not hold."""
 
 
-async def everything(store: Store, id: str) -> tuple[object, ...]:
+async def everything(store: Store, task_id: str) -> tuple[object, ...]:
     """All that the store knows of a task."""
     return (
-        await store.get(id),
-        await store.events(id),
-        await store.signals(ADA, task=id),
+        await store.get(task_id),
+        await store.events(task_id),
+        await store.signals(ADA, task=task_id),
         await store.last_event(),
     )
 

@@ -20,7 +20,7 @@ from tests.store.conformance.crowd import OWNER, TIGHT_LIMIT
 from tests.store.conformance.making import ENDINGS, PLACE
 
 PROCESSES = 32
-ROUNDS = 30
+ROUNDS = 20
 
 
 class Journals:
@@ -44,7 +44,7 @@ async def test_x1_x2_thirty_two_processes_lose_nothing_and_double_nothing(
     told_here = await hear_the_rest(store)
 
     tasks = {task.id: task for task in await store.newest(OWNER, limit=1_000_000)}
-    events: dict[str, list[Event]] = {id: await store.events(id) for id in tasks}
+    events: dict[str, list[Event]] = {task_id: await store.events(task_id) for task_id in tasks}
     check_starts(journals, tasks)
     check_lives(journals, tasks, events)
     await check_tellings(journals, store, tasks, told_here)
@@ -102,42 +102,42 @@ async def hear_the_rest(store: Store) -> list[str]:
 
 def check_starts(journals: Journals, tasks: dict[str, Task]) -> None:
     """E12: every start that returned is there, once, and the same id is the same task."""
-    created = {(id, seq) for id, seq in journals["created"]}
+    created = {(task_id, seq) for task_id, seq in journals["created"]}
     assert created == {(task.id, task.seq) for task in tasks.values()}
-    shared = Counter(id for id, _ in journals["created"] if id.startswith("shared"))
+    shared = Counter(task_id for task_id, _ in journals["created"] if task_id.startswith("shared"))
     assert set(shared.values()) == {PROCESSES}
-    refused = {id for (id,) in journals["refused"]}
+    refused = {task_id for (task_id,) in journals["refused"]}
     assert refused.isdisjoint(tasks)
 
 
 def check_lives(journals: Journals, tasks: dict[str, Task], events: dict[str, list[Event]]) -> None:
     """E10, E11: one worker for each attempt, one end, a history without gaps."""
-    claims = Counter((id, attempt) for id, attempt in journals["claimed"])
+    claims = Counter((task_id, attempt) for task_id, attempt in journals["claimed"])
     assert set(claims.values()) == {1}, "two processes carried out the same attempt"
-    for id, attempt, won, late_was_dropped in journals["requeued"]:
-        assert won, (id, attempt)
-        assert late_was_dropped, (id, attempt)
+    for task_id, attempt, won, late_was_dropped in journals["requeued"]:
+        assert won, (task_id, attempt)
+        assert late_was_dropped, (task_id, attempt)
     ends: dict[str, str] = {}
-    for id, _, states in journals["ended"]:
-        assert len(states) == 1, f"{id} has {len(states)} ends"
-        assert id not in ends, f"{id} ended twice"
-        ends[id] = states[0]
-    for id, task in tasks.items():
-        history = events[id]
+    for task_id, _, states in journals["ended"]:
+        assert len(states) == 1, f"{task_id} has {len(states)} ends"
+        assert task_id not in ends, f"{task_id} ended twice"
+        ends[task_id] = states[0]
+    for task_id, task in tasks.items():
+        history = events[task_id]
         assert [event.number for event in history] == list(range(1, len(history) + 1))
         kinds = Counter(event.kind for event in history)
         assert (kinds[EventKind.CREATED], kinds[EventKind.FINISHED]) == (1, 1)
         assert history[-1].kind is EventKind.FINISHED
         started = [e.data["attempt"] for e in history if e.kind is EventKind.STARTED]
         assert started == list(range(1, len(started) + 1))
-        assert all((id, attempt) in claims for attempt in started[:-1])
-        if id in ends:
-            assert task.state == ends[id]
-        elif (id, task.attempt) in claims:
-            pytest.fail(f"{id} was claimed and never ended")
+        assert all((task_id, attempt) in claims for attempt in started[:-1])
+        if task_id in ends:
+            assert task.state == ends[task_id]
+        elif (task_id, task.attempt) in claims:
+            pytest.fail(f"{task_id} was claimed and never ended")
         else:  # stopped while it was queued, or carried out after the crowd had left
             assert task.state in (State.CANCELED, State.SUCCEEDED)
-    asked = {id for id, state in journals["stopped"] if state is not None}
+    asked = {task_id for task_id, state in journals["stopped"] if state is not None}
     assert asked <= set(tasks)
 
 
@@ -146,10 +146,12 @@ async def check_tellings(
 ) -> None:
     """X1: one signal for each end, told once, and never in two hands at a time."""
     signals = await store.signals(OWNER, limit=1_000_000)
-    assert Counter(signal.key for signal in signals) == Counter(end_key(id) for id in tasks)
+    assert Counter(signal.key for signal in signals) == Counter(
+        end_key(task_id) for task_id in tasks
+    )
     assert {signal.state for signal in signals} == {SignalState.DELIVERED}
     told = Counter([*(key for (key,) in journals["told"]), *told_here])
-    assert told == Counter(end_key(id) for id in tasks)
+    assert told == Counter(end_key(task_id) for task_id in tasks)
     hands = Counter((key, tries) for key, tries in journals["heard"])
     assert set(hands.values()) == {1}, "two consumers were given the same signal"
 
@@ -158,7 +160,11 @@ def check_limit(tasks: dict[str, Task], events: list[Event]) -> None:
     """E3: replayed in the order of the record, the tight session never had one too many."""
     active = 0
     fullest = 0
-    tight = {id for id, task in tasks.items() if Scope(task.owner, task.session).session == "tight"}
+    tight = {
+        task_id
+        for task_id, task in tasks.items()
+        if Scope(task.owner, task.session).session == "tight"
+    }
     for event in sorted(events, key=lambda event: event.seq):
         if event.task in tight:
             active += {EventKind.CREATED: 1, EventKind.FINISHED: -1}.get(event.kind, 0)

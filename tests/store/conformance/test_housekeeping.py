@@ -1,4 +1,4 @@
-"""E12: retention. What has ended can be forgotten, with all that belongs to it; nothing else can."""
+"""E12: retention. What has ended can be forgotten, with all that belongs to it; nothing else."""
 
 from backburner.model import clock
 from backburner.model.clock import SECOND

@@ -82,8 +82,8 @@ async def test_promise_2_each_session_sees_its_own_and_the_owner_all_of_theirs(
 
 
 async def test_a_prefix_finds_every_task_that_begins_with_it(store: Store) -> None:
-    for id in ("bg_abc", "bg_abd", "bg_ab", "bg_b", "BG_AB", "bg-ab", "zz", "bgxab"):
-        await queued(store, id)
+    for task_id in ("bg_abc", "bg_abd", "bg_ab", "bg_b", "BG_AB", "bg-ab", "zz", "bgxab"):
+        await queued(store, task_id)
 
     async def found(prefix: str, limit: int = 10) -> list[str]:
         return [task.id for task in await store.find(prefix, ADA, limit)]

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-import apsw
 import pytest
 
 from backburner.store.sqlite.store import SqliteStore, open_store
@@ -41,20 +40,3 @@ async def open_here(root: Path) -> AsyncIterator[Open]:
 @pytest.fixture
 async def store(open_here: Open) -> SqliteStore:
     return open_here()
-
-
-class Raw:
-    """SQLite without any of our rules: what another program, or a bug, could do."""
-
-    def __init__(self, path: Path) -> None:
-        self.connection = apsw.Connection(str(path))
-
-    def __enter__(self) -> "Raw":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.connection.close()
-
-    def __call__(self, sql: str) -> list[tuple[object, ...]]:
-        cursor = self.connection.cursor()
-        return cursor.execute(sql).fetchall()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

@@ -1,7 +1,8 @@
 """A home on a file system that was mounted read-only: a clear error, and no harm (issue 2, 8)."""
 
 import asyncio
-from pathlib import Path
+
+import pytest
 
 from backburner.model.errors import StoreUnusable
 from backburner.store.sqlite.reader import Reader
@@ -18,30 +19,16 @@ async def main() -> None:
 
     remount(disk, "ro")
     for home in (disk / "home", disk / "new"):
-        said = refusal(home)
-        assert "cannot be used" in said, said
-        assert "Read-only file system" in said, said
-        assert "--home" in said, said
-    try:
+        with pytest.raises(StoreUnusable, match=r"cannot be used: Read-only file.*--home"):
+            open_store(home, "this boot")
+    with pytest.raises(StoreUnusable, match=r"cannot be (opened|written)"):
         Reader.if_current(str(disk / "home" / "backburner.db"))
-    except StoreUnusable as error:
-        assert "cannot be opened" in str(error) or "cannot be written" in str(error), error
-    else:
-        raise AssertionError("a reader without a place for its index was not refused")
 
     remount(disk, "rw")
     store = open_store(disk / "home", "this boot")
     assert await store.get(task.id) == task
     await queued(store)
     await store.close()
-
-
-def refusal(home: Path) -> str:
-    try:
-        open_store(home, "this boot")
-    except StoreUnusable as error:
-        return str(error)
-    raise AssertionError(f"{home} was opened")
 
 
 if __name__ == "__main__":

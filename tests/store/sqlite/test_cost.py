@@ -4,6 +4,7 @@ Counted in steps of SQLite's virtual machine, which are the same on every machin
 """
 
 import asyncio
+import shutil
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -123,8 +124,6 @@ async def steps(store: SqliteStore, call: Call) -> int:
 async def test_x3_what_has_ended_makes_no_call_dearer(
     homes: dict[int, Path], open_here: Open, tmp_path: Path, name: str
 ) -> None:
-    import shutil
-
     cost: dict[int, int] = {}
     for count, home in homes.items():
         copy = shutil.copytree(home, tmp_path / str(count))

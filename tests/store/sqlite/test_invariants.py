@@ -1,4 +1,4 @@
-"""What must never be true is refused by the database itself, and a change is whole or not at all."""
+"""What must never be true is refused by the database itself; a change is whole or not at all."""
 
 from pathlib import Path
 
@@ -9,7 +9,8 @@ from backburner.model.errors import StoreError
 from backburner.model.signals import SignalState, end_key
 from backburner.store.sqlite.store import SqliteStore
 from tests.store.conformance.making import ADA, ENDINGS, PLACE, ended, get, queued, running
-from tests.store.sqlite.conftest import Open, Raw
+from tests.store.raw import Raw
+from tests.store.sqlite.conftest import Open
 
 IMPOSSIBLE = {
     "an end without its time": "UPDATE task SET state = 'succeeded' WHERE id = 'bg_r'",

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -42,7 +42,7 @@ class Holder:
 
 
 @contextlib.contextmanager
-def locked(database: Path) -> Iterator[Holder]:
+def locked(database: Path) -> Generator[Holder]:
     command = [sys.executable, "-c", HOLDER, str(database)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
@@ -118,7 +118,6 @@ async def test_the_killer_of_a_holder_unlocks_the_database(
     busy_after: float, open_here: Open, database: Path
 ) -> None:
     store = open_here()
-    with locked(database):
-        with pytest.raises(StoreBusy):
-            await queued(store)
+    with locked(database), pytest.raises(StoreBusy):
+        await queued(store)
     await queued(store)

@@ -13,8 +13,10 @@ from backburner.store.sqlite.connection import connect, is_empty, pragma
 from backburner.store.sqlite.migrations import is_current, migrate, migrations
 from backburner.store.sqlite.queries import sql_file
 from backburner.store.sqlite.reader import Reader
+from backburner.store.sqlite.transaction import Statements
 from tests.store.conformance.making import ADA, PLACE, get, queued
-from tests.store.sqlite.conftest import Open, Raw
+from tests.store.raw import Raw
+from tests.store.sqlite.conftest import Open
 
 NEWEST = max(migrations())
 
@@ -149,5 +151,5 @@ async def test_a_reader_wants_a_record_that_is_there_and_current(
 async def test_a_reader_cannot_write(store: object, database: Path) -> None:
     connection = connect(str(database), readonly=True)
     with pytest.raises(apsw.ReadOnlyError):
-        connection.execute("DELETE FROM task")
+        Statements(connection).command("DELETE FROM task")
     connection.close()

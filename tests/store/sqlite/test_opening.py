@@ -7,7 +7,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Generator
 from pathlib import Path
 
 import apsw
@@ -17,8 +17,10 @@ from backburner.model.errors import StoreError, StoreUnusable
 from backburner.store.sqlite import connection
 from backburner.store.sqlite.connection import refuse_unsafe_sqlite
 from backburner.store.sqlite.reader import Reader
+from backburner.store.sqlite.store import SqliteStore
 from tests.store.conformance.making import ADA, ended, queued
-from tests.store.sqlite.conftest import Open, Raw
+from tests.store.raw import Raw
+from tests.store.sqlite.conftest import Open
 from tests.store.sqlite.mounts import run_in_own_mounts
 
 # The version of SQLite
@@ -140,16 +142,20 @@ async def test_a_damaged_file_is_said_to_be_damaged(open_here: Open, database: P
     for _ in range(60):
         await ended(store)
     await store.close()
+
+    async def list_all(damaged: SqliteStore) -> object:
+        return await damaged.newest(ADA, limit=100)
+
+    async def open_and(use: Callable[[SqliteStore], Awaitable[object]]) -> None:
+        await use(open_here())
+
     size = database.stat().st_size
     with database.open("r+b") as file:
         file.seek(8192)
         file.write(os.urandom(size - 8192))
-    with pytest.raises(StoreUnusable, match="damaged"):
-        damaged = open_here()
-        await damaged.newest(ADA, limit=100)
-    with pytest.raises(StoreUnusable, match="damaged"):
-        damaged = open_here()
-        await ended(damaged)
+    for use in (list_all, ended):
+        with pytest.raises(StoreUnusable, match="damaged"):
+            await open_and(use)
 
 
 async def test_an_empty_file_is_a_fresh_record(open_here: Open, root: Path, database: Path) -> None:
@@ -187,10 +193,8 @@ async def test_a_home_is_made_for_its_owner_alone(open_here: Open, tmp_path: Pat
     files = {
         path.name: stat.S_IMODE(path.stat().st_mode) for path in home.iterdir() if path.is_file()
     }
-    assert files == {
-        name: 0o600
-        for name in ("backburner.db", "backburner.db-wal", "backburner.db-shm", "write.lock")
-    }
+    names = ("backburner.db", "backburner.db-wal", "backburner.db-shm", "write.lock")
+    assert files == dict.fromkeys(names, 0o600)
 
 
 @pytest.mark.parametrize("name", ["the home", "its parent", "the record"])
@@ -211,7 +215,7 @@ async def test_something_else_in_the_place_is_a_clear_error(
 
 
 @contextlib.contextmanager
-def as_an_ordinary_user() -> Iterator[None]:
+def as_an_ordinary_user() -> Generator[None]:
     """Root may read everything, so for the time being it is nobody."""
     if os.geteuid() != 0:
         yield

@@ -1,7 +1,8 @@
-"""Waking other processes: a datagram that says "look", and a slow look for what nobody said (E7)."""
+"""Waking other processes: a datagram says "look", and a slow look finds what nobody said (E7)."""
 
 import asyncio
 import os
+import select
 import socket
 import stat
 import threading
@@ -14,7 +15,8 @@ from backburner.store.sqlite.store import SqliteStore, open_store
 from backburner.store.sqlite.wake import WakeFolder, WakeSocket
 from tests.store.conformance.making import ADA, queued
 from tests.store.conformance.test_waking import Bell
-from tests.store.sqlite.conftest import BOOT, Open, Raw
+from tests.store.raw import Raw
+from tests.store.sqlite.conftest import BOOT, Open
 from tests.waiting import pause_async, wait_until
 
 
@@ -33,8 +35,6 @@ def dead_socket(path: Path) -> None:
 
 def is_awake(listener: WakeSocket) -> bool:
     """Whether there is a datagram to read."""
-    import select
-
     return bool(select.select([listener.fileno()], [], [], 0)[0])
 
 

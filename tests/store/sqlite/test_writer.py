@@ -3,9 +3,12 @@ answer, whatever the others in the batch do."""
 
 import asyncio
 import contextlib
+import subprocess
+import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,8 +17,9 @@ from backburner.store.sqlite.connection import connect
 from backburner.store.sqlite.store import SqliteStore
 from backburner.store.sqlite.transaction import Statements
 from backburner.store.sqlite.writer import WriteLock, Writer
-from tests.store.conformance.making import ADA, get, queued
-from tests.store.sqlite.conftest import Open, Raw
+from tests.store.conformance.making import ADA, PLENTY, get, new_task, queued
+from tests.store.raw import Raw
+from tests.store.sqlite.conftest import Open
 from tests.waiting import wait_until, wait_until_async
 
 
@@ -25,9 +29,8 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.path = folder / "bench.db"
         with Raw(self.path) as raw:
-            raw(
-                "PRAGMA journal_mode = WAL; CREATE TABLE kept (n INTEGER PRIMARY KEY CHECK (n < 1000000))"
-            )
+            raw("PRAGMA journal_mode = WAL")
+            raw("CREATE TABLE kept (n INTEGER PRIMARY KEY CHECK (n < 1000000))")
         self.commits = 0
         self._lock = WriteLock(str(folder / "lock"))
         self._gate = WriteLock(str(folder / "lock"))
@@ -37,7 +40,7 @@ class Bench:
         self.commits += 1
 
     @contextlib.contextmanager
-    def closed_gate(self) -> Iterator[None]:
+    def closed_gate(self) -> Generator[None]:
         """As while another process writes: what is asked for meanwhile has to wait."""
         with self._gate:
             yield
@@ -51,7 +54,7 @@ class Bench:
 
     def kept(self) -> list[int]:
         with Raw(self.path) as raw:
-            return [int(str(row[0])) for row in raw("SELECT n FROM kept ORDER BY n")]
+            return [row[0] for row in raw("SELECT n FROM kept ORDER BY n")]
 
     async def close(self) -> None:
         await asyncio.to_thread(self.writer.close)
@@ -66,7 +69,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     await bench.close()
 
 
-async def started(*work: asyncio.Task[int]) -> None:
+async def started(*work: asyncio.Task[Any]) -> None:
     """Let these calls get as far as they can: into the queue of the writer."""
     for _ in work:
         await asyncio.wait(work, timeout=0)
@@ -142,20 +145,12 @@ async def test_the_failure_of_one_call_is_its_own_in_the_store_too(open_here: Op
     store = open_here()
     outcomes = await asyncio.gather(
         *(queued(store, f"bg_{number % 10}", scope=ADA) for number in range(30)),
-        store.create(  # not JSON: fails inside its caller, before the others' commit
-            (await _unwritable()), limit=10**6
-        ),
+        store.create(new_task(spec={"x": object()}), limit=PLENTY),
         return_exceptions=True,
     )
     assert [outcome for outcome in outcomes[:-1] if isinstance(outcome, BaseException)] == []
     assert isinstance(outcomes[-1], TypeError)
     assert len(await store.newest(ADA, limit=100)) == 10
-
-
-async def _unwritable():  # noqa: ANN202
-    from tests.store.conformance.making import new_task
-
-    return new_task(spec={"x": object()})
 
 
 # Callers that go away
@@ -205,7 +200,7 @@ async def test_what_waits_is_written_before_the_end(open_here: Open, root: Path)
     gate = WriteLock(str(root / "write.lock"))
     with gate:
         work = [asyncio.create_task(queued(store, f"bg_{number}")) for number in range(10)]
-        await started(*work)  # type: ignore[arg-type]
+        await started(*work)
         closing = asyncio.create_task(store.close())
         await asyncio.wait([closing], timeout=0.05)
         assert not closing.done()
@@ -251,9 +246,6 @@ async def test_writers_wait_for_the_lock_of_another_process_and_readers_do_not(
 
 def test_the_lock_ends_with_its_process(root: Path) -> None:
     """Whoever is killed while it writes blocks nobody."""
-    import subprocess
-    import sys
-
     root.mkdir()
     program = (
         "import sys; from backburner.store.sqlite.writer import WriteLock\n"

@@ -65,7 +65,9 @@ async def test_a3_every_exit_code_comes_back(shared_home: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["KILL", "TERM", "HUP"])
-async def test_a3_a_signal_from_outside_is_told_from_its_exit_code(shared_home: Path, name: str) -> None:
+async def test_a3_a_signal_from_outside_is_told_from_its_exit_code(
+    shared_home: Path, name: str
+) -> None:
     async with Backburner.open(shared_home) as bb:
         session = bb.session("s")
         task = await (await session.run(f"kill -{name} $$")).wait(60)

@@ -38,9 +38,7 @@ ESCAPES = {
 
 
 @pytest.fixture(params=["cgroup", "no cgroup"])
-def start(
-    request: pytest.FixtureRequest, start_wrapper: StartWrapper
-) -> Callable[..., Started]:
+def start(request: pytest.FixtureRequest, start_wrapper: StartWrapper) -> Callable[..., Started]:
     """Starts a wrapper in a cgroup of its own, or in none."""
     if request.param == "no cgroup":
         return start_wrapper

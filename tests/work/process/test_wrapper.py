@@ -95,7 +95,10 @@ def test_a3_a_death_by_signal_is_told_from_the_exit_code_of_the_same_number(
     start_wrapper: StartWrapper, number: signal.Signals, shell: str
 ) -> None:
     """Which shell is the wrapper follows from the names of the variables."""
-    environment = {"PATH": os.environ["PATH"], **({"no.identifier": "1"} if shell == "bash" else {})}
+    environment = {
+        "PATH": os.environ["PATH"],
+        **({"no.identifier": "1"} if shell == "bash" else {}),
+    }
     started = start_wrapper("sh", "-c", f"kill -{number} $$", environment=environment)
     assert ended(started) == Ended(128 + number, by_signal=True)
     started = start_wrapper("sh", "-c", f"exit {128 + number}", environment=environment)

@@ -19,6 +19,7 @@ from backburner.model.signals import Signal, SignalState
 from backburner.model.states import Kind, State
 from backburner.model.task import EndedFor, NewTask, Place, Progress, Task
 from backburner.store.protocol import Output, Scope
+from backburner.store.sqlite import wal
 from backburner.store.sqlite.connection import connect
 from backburner.store.sqlite.migrations import is_current, migrate
 from backburner.store.sqlite.reader import Reader, within
@@ -43,12 +44,14 @@ class SqliteStore:
         with contextlib.ExitStack() as opened:  # where one step fails, the others are undone
             self._lock = WriteLock(home.write_lock)
             opened.callback(self._lock.close)
-            os.close(os.open(home.database, os.O_RDWR | os.O_CREAT, 0o600))  # SQLite: 0644
+            _make_private(home.database)
             connection = connect(home.database)
             opened.callback(connection.close)
-            if not is_current(connection):
+            if not is_current(connection) or not wal.is_grown(home.database):
                 with self._lock:
                     migrate(connection)
+                    wal.grow(home.database)
+            wal.keep(connection)
             self._read = Reader(home.database)
             opened.callback(self._read.close)
             self._wake = WakeFolder(home.wake)
@@ -359,6 +362,16 @@ class SqliteStore:
         self._wake.close()
         self._read.close()
         self._lock.close()
+
+
+def _make_private(path: str) -> None:
+    """SQLite would make the file readable for everyone.
+
+    One that is there is left alone: to close any descriptor of it would drop the locks that other
+    connections of this process have.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def open_store(root: Path, boot_id: str) -> SqliteStore:

@@ -32,13 +32,22 @@ class Tree:
         return bool(self.members())
 
     def members(self) -> list[int]:
-        """The processes that run now, by every sign; those that ended uncollected are left out."""
-        found = set(cgroup.members(self.cgroup)) if self.cgroup is not None else set[int]()
-        for name in os.listdir("/proc"):
-            if name.isdigit() and int(name) not in found and self._carries_sign(name):
-                found.add(int(name))
-        found.discard(os.getpid())
-        return sorted(pid for pid in found if not is_zombie(pid))
+        """The processes that run now, by every sign; those that ended uncollected are left out.
+
+        An empty answer is a proof. A process may fork and end between our list of processes and
+        our look at it, so it takes a list on which there is nobody whom we have not looked at.
+        """
+        found: set[int] = set()
+        seen = {str(os.getpid())}
+        while fresh := {name for name in os.listdir("/proc") if name.isdigit()} - seen:
+            seen |= fresh
+            if self.cgroup is not None:
+                found.update(cgroup.members(self.cgroup))
+            found.update(int(name) for name in fresh if self._carries_sign(name))
+            found.discard(os.getpid())
+            if alive := [pid for pid in found if not is_zombie(pid)]:
+                return sorted(alive)
+        return []
 
     def _carries_sign(self, pid: str) -> bool:
         if mark_of(pid) == self.mark:

@@ -1,0 +1,51 @@
+"""A write-ahead log of full size from the start: a commit then costs a third.
+
+While the file grows, each fsync has to write the file system's own journal as well (0.65 ms here);
+once SQLite goes round in a file that is long enough, it is the data alone (0.2 ms), and other files
+can be made meanwhile. SQLite ignores what follows the last valid frame, so the rest may be zeros.
+"""
+
+import contextlib
+import os
+
+import apsw
+
+_PAGES = 1000
+"""SQLite's own default: at so many pages the log is written back, and starts from its beginning."""
+
+_FRAME = 4096 + 24
+_HEADER = 32
+SIZE = _HEADER + _PAGES * _FRAME
+
+_ROOM = 16
+"""Not where the disk has less than this many times the size to give."""
+
+
+def grow(database: str) -> None:
+    """Fill the log up with zeros. The caller holds the write lock, so that nobody appends."""
+    with contextlib.suppress(OSError):  # it is quicker, no more
+        fd = os.open(f"{database}-wal", os.O_WRONLY)
+        try:
+            size = os.fstat(fd).st_size
+            space = os.fstatvfs(fd)
+            if size < SIZE and space.f_bavail * space.f_frsize > _ROOM * SIZE:
+                os.pwrite(fd, bytes(SIZE - size), size)  # not fallocate: that is journalled later
+                os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def is_grown(database: str) -> bool:
+    """Whether there is nothing to do."""
+    try:
+        return os.stat(f"{database}-wal").st_size >= SIZE
+    except OSError:
+        return False
+
+
+def keep(connection: apsw.Connection) -> None:
+    """Do not remove the log with the last connection."""
+    import ctypes
+
+    yes = ctypes.c_int(1)
+    connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(yes))

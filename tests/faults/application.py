@@ -1,0 +1,138 @@
+"""An application of the campaign: starts jobs, waits for some, stops some, takes signals.
+
+A program of its own, so that it can be killed. It writes down what it was promised, on disk before
+it goes on: each start that returned an id, and each signal that it was the one to acknowledge.
+
+    python -m tests.faults.application HOME SESSION NAME SECONDS SEED
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from backburner import Backburner, LimitReached, NotFound, Session
+from backburner.runtime.feed import Feed
+from backburner.runtime.signals import SignalService
+
+LEASE_S = 1.0
+"""Short, so that what a dead application held comes back within a round."""
+
+OPERATIONS = 14
+AT_ONCE = 4
+TALK = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """What a job does, after it has written into a file of its own that it runs."""
+
+    name: str
+    line: str
+    exit_code: int | None = None
+    """None: it is killed, or stopped."""
+
+
+def behaviour(name: str, seconds: str) -> Behaviour:
+    """The behaviours by name, so that the campaign knows what to expect."""
+    match name.split("-"):
+        case ["exit", code]:
+            return Behaviour(name, f"exit {code}", int(code))
+        case ["talk"]:
+            line = f"for i in $(seq {TALK}); do echo line $i; sleep 0.02; done"
+            return Behaviour(name, line, 0)
+        case ["crash"]:
+            return Behaviour(name, "kill -9 $$")
+        case ["linger"]:
+            return Behaviour(name, f"env -i setsid -f sleep {seconds}", 0)
+        case ["forever"]:
+            return Behaviour(name, f"sleep {seconds} & env -i setsid sleep {seconds} & wait")
+        case _:
+            raise ValueError(name)
+
+
+NAMES = ("exit-0", "exit-0", "exit-3", "exit-137", "talk", "talk", "crash", "linger", "forever")
+
+
+class Notebook:
+    """Lines that are on disk when `note` returns."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def note(self, **facts: Any) -> None:
+        os.write(self._fd, json.dumps(facts).encode() + b"\n")
+        os.fsync(self._fd)
+
+
+def notes(path: Path) -> list[dict[str, Any]]:
+    """What is in a notebook."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+async def operate(session: Session, folder: Path, name: str, seconds: str, seed: int) -> None:
+    """Start jobs, a few at a time, and do something with each of them."""
+    started = Notebook(folder / "started")
+    numbers = iter(range(OPERATIONS))
+
+    async def one_after_the_other() -> None:
+        for number in numbers:
+            # The same choices for the same number: an application that was killed and started
+            # again asks for the same tasks.
+            dice = random.Random(f"{seed} {name} {number}")
+            kind = behaviour(dice.choice(NAMES), seconds)
+            token = f"{name}-{number}"
+            chosen = token if dice.random() < 0.6 else None
+            if chosen is None:
+                token += f"-{os.getpid()}"
+            line = f"echo ran >>{folder}/ran-{token}; {kind.line}"
+            try:
+                task = await session.run(line, id=chosen)
+            except LimitReached:
+                continue
+            started.note(id=task.id, behaviour=kind.name, token=token)
+            then = dice.random()
+            if kind.name == "forever":
+                if then < 0.5:
+                    await task.stop(force=then < 0.25, grace=1)
+            elif then < 0.3:
+                with contextlib.suppress(NotFound):
+                    await task.wait()
+            elif then < 0.4:
+                await task.output()
+
+    await asyncio.gather(*(one_after_the_other() for _ in range(AT_ONCE)))
+
+
+async def listen(bb: Backburner, session: Session, folder: Path) -> None:
+    """Take signals, and acknowledge most of them."""
+    acknowledged = Notebook(folder / "acknowledged")
+    bb.inbox = SignalService(bb.store, Feed(bb.store), lease_s=LEASE_S)
+    taken = 0
+    async for signal in session.signals():
+        taken += 1
+        if taken % 5 and await signal.ack():
+            acknowledged.note(key=signal.key)
+
+
+async def main(home: Path, session_name: str, name: str, seconds: str, seed: int) -> None:
+    """Run until all is done."""
+    folder = home.parent / session_name
+    async with Backburner.open(home) as bb:
+        session = bb.session(session_name)
+        listening = asyncio.create_task(listen(bb, session, folder))
+        await operate(session, folder, name, seconds, seed)
+        listening.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await listening
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5])))

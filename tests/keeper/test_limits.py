@@ -1,0 +1,186 @@
+"""A5: past its maximum run time a job is ended, whoever died meanwhile and whatever the clock says."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from backburner import Backburner, ErrorKind, Settings, SignalKind, State, Task
+from backburner.keeper.keeper import Keeper
+from backburner.model import clock
+from backburner.model.home import Home
+from backburner.runtime.election import KeeperLock
+from backburner.store.sqlite.store import open_store
+from backburner.work.process.identity import boot_id
+from tests.faults.victims import (
+    kill_all_of_ours,
+    kill_keeper,
+    nobody_keeps,
+    processes_with,
+    sleepers,
+    unique_seconds,
+)
+from tests.waiting import pause_async, wait_until, wait_until_async
+
+
+def ran_for(task: Task) -> float:
+    """Seconds between start and end."""
+    assert task.record.started_at is not None
+    assert task.record.finished_at is not None
+    return (task.record.finished_at - task.record.started_at) / 1e6
+
+
+def assert_timed_out(task: Task) -> None:
+    assert (task.state, task.exit_code) == (State.FAILED, None)
+    assert task.error is not None
+    assert task.error.kind is ErrorKind.TIMEOUT
+
+
+async def test_a5_past_its_time_the_whole_tree_goes_and_the_session_is_told(home: Path) -> None:
+    seconds = unique_seconds()
+    async with Backburner.open(home) as bb:
+        session = bb.session("s")
+        task = await session.run(
+            f"setsid env -i sleep {seconds} & sleep {seconds}", max_runtime=0.5
+        )
+        await task.wait(30)
+        assert_timed_out(task)
+        assert processes_with(seconds) == []
+        assert 0.5 <= ran_for(task) < 5
+        (told,) = await session.told()
+        assert told.record.kind is SignalKind.FAILED
+        assert "timed out" in told.text
+
+
+@pytest.mark.slow
+async def test_a5_what_ignores_term_is_killed_after_the_grace(home: Path) -> None:
+    seconds = unique_seconds()
+    async with Backburner.open(home) as bb:
+        task = await bb.session("s").run(f"trap '' TERM; sleep {seconds}", max_runtime=0.5)
+        await task.wait(30)
+        assert_timed_out(task)
+        assert processes_with(seconds) == []
+        assert ran_for(task) >= 5
+
+
+@pytest.mark.slow
+async def test_a5_a_stop_may_be_more_urgent_than_the_grace_of_a_timeout(home: Path) -> None:
+    seconds = unique_seconds()
+    async with Backburner.open(home) as bb:
+        task = await bb.session("s").run(f"trap '' TERM; sleep {seconds}", max_runtime=0.5)
+        await pause_async(1.5, because="it has timed out by now, and has its grace")
+        await task.stop(force=True)
+        assert_timed_out(task)
+        assert ran_for(task) < 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("who", ["the keeper", "keeper and guardian"])
+async def test_a5_time_counts_from_the_start_and_not_from_the_adoption(
+    home: Path, who: str
+) -> None:
+    seconds = unique_seconds()
+    async with Backburner.open(home) as bb:
+        task = await bb.session("s").run(f"sleep {seconds}", max_runtime=4)
+        wait_until(lambda: sleepers(seconds))
+        await pause_async(2, because="half of its time has to pass before the kill")
+        if who == "the keeper":
+            kill_keeper(home)
+        else:
+            kill_all_of_ours(home)
+    async with Backburner.open(home) as bb:
+        task = await (await bb.session("s").task(task.id)).wait(30)
+        assert_timed_out(task)
+        assert 4 <= ran_for(task) < 5.9  # 6 would be counting anew
+        assert processes_with(seconds) == []
+
+
+@pytest.mark.slow
+async def test_a5_a_time_that_ran_out_while_nobody_looked_is_out_at_once(home: Path) -> None:
+    seconds = unique_seconds()
+    async with Backburner.open(home) as bb:
+        task = await bb.session("s").run(f"sleep {seconds}", max_runtime=1)
+        wait_until(lambda: sleepers(seconds))
+        kill_all_of_ours(home)
+        with nobody_keeps(home):
+            await pause_async(1.5, because="its time runs out while nobody looks")
+        assert sleepers(seconds)
+    async with Backburner.open(home) as bb:
+        task = await (await bb.session("s").task(task.id)).wait(10)
+        assert_timed_out(task)
+        assert processes_with(seconds) == []
+
+
+async def test_a5_a_job_that_ended_in_time_is_no_timeout_however_late_that_is_seen(
+    home: Path,
+) -> None:
+    async with Backburner.open(home) as bb:
+        task = await bb.session("s").run("sleep 0.3; exit 6", max_runtime=1)
+        wait_until(lambda: Path(bb.home.attempt(task.id, 1).wrapper).exists())
+        kill_all_of_ours(home)
+        exit_file = Path(bb.home.attempt(task.id, 1).exit)
+        with nobody_keeps(home):
+            wait_until(lambda: exit_file.read_text().strip())
+            await pause_async(1, because="its time would be over by now")
+    async with Backburner.open(home) as bb:
+        task = await (await bb.session("s").task(task.id)).wait(10)
+        assert task.exit_code == 6
+
+
+async def test_a2_no_limit_is_possible_and_an_hour_is_the_default(home: Path) -> None:
+    async with Backburner.open(home) as bb:
+        session = bb.session("s")
+        task = await (await session.run("true")).wait(30)
+        assert task.record.max_runtime_s == 3600
+        task = await (await session.run("true", max_runtime=None)).wait(30)
+        assert task.record.max_runtime_s is None
+        assert task.state is State.SUCCEEDED
+
+
+# The clock
+
+
+@contextlib.asynccontextmanager
+async def keeper_in_this_process(home: Path) -> AsyncIterator[Keeper]:
+    """An application that is its own keeper, so that a test can set its clock."""
+    lock = KeeperLock.acquire(Home(home))
+    assert lock is not None
+    store = open_store(home, boot_id())
+    keeper = Keeper(Home(home), store, Settings())
+    running = asyncio.create_task(keeper.run())
+    try:
+        yield keeper
+    finally:
+        keeper.leave()
+        await running
+        await store.close()
+        lock.release()
+
+
+@pytest.mark.parametrize("jump", [-30 * 86400, 86400], ids=["back", "forward"])
+async def test_a5_a_clock_that_is_set_changes_neither_limit_nor_record(
+    home: Path, monkeypatch: pytest.MonkeyPatch, jump: int
+) -> None:
+    seconds = unique_seconds()
+    real = clock.now
+    async with keeper_in_this_process(home), Backburner.open(home) as bb:
+        session = bb.session("s")
+        limited = await session.run(f"sleep {seconds}", max_runtime=1)
+        other = await session.run("sleep 0.5; exit 8", max_runtime=60)
+        await wait_until_async(lambda: sleepers(seconds))
+        monkeypatch.setattr(clock, "now", lambda: real() + jump * clock.SECOND)
+        began = asyncio.get_running_loop().time()
+        await other.wait(30)
+        assert other.exit_code == 8
+        await limited.wait(30)
+        assert_timed_out(limited)
+        assert 0.5 < asyncio.get_running_loop().time() - began < 5
+        for task in (other, limited):
+            record = task.record
+            assert record.started_at is not None
+            assert record.finished_at is not None
+            assert record.created_at <= record.started_at <= record.finished_at
+        claimed = [signal.task async for signal in session.signals(follow=False)]
+        assert sorted(claimed) == sorted([other.id, limited.id])

@@ -1,7 +1,8 @@
 """The public handles: Backburner, Session, Task, Signal. They compose what is below, no more."""
 
+import contextlib
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
@@ -145,13 +146,16 @@ class Session:
         )
         return [Task(self._backburner, record) for record in records]
 
-    async def signals(self, *, follow: bool = True) -> AsyncIterator["Signal"]:
+    async def signals(self, *, follow: bool = True) -> AsyncGenerator["Signal"]:
         """What the session is to be told, as it happens. Each is this consumer's until its `ack`.
 
         Without ``follow``, only what is there.
         """
-        async for record in self._backburner.inbox.consume(self.scope, follow=follow):
-            yield Signal(self._backburner, record)
+        consumed = self._backburner.inbox.consume(self.scope, follow=follow)
+        # Closed with us: what was not acknowledged has to go back before the home is closed.
+        async with contextlib.aclosing(consumed):
+            async for record in consumed:
+                yield Signal(self._backburner, record)
 
     async def told(
         self, *, states: Sequence[SignalState] = (), after: int = 0, limit: int = 100

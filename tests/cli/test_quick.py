@@ -3,7 +3,6 @@
 import functools
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +13,8 @@ from hypothesis import strategies as st
 from backburner.cli.listing import Listing
 from backburner.cli.program import build
 from backburner.cli.quick import FLAGS, VALUES, read_plain_ls
+from tests.cli.program import Program
+from tests.waiting import wait_until
 
 
 def read_by_typer(argv: list[str]) -> Listing:
@@ -51,7 +52,11 @@ def test_what_needs_an_explanation_is_left_to_typer(argv: list[str]) -> None:
     assert read_plain_ls(argv) is None
 
 
-def test_ls_loads_nothing_that_is_slow_to_load(home: Path) -> None:
+@pytest.mark.parametrize("active", [False, True])
+def test_ls_loads_nothing_that_is_slow_to_load(backburner: Program, active: bool) -> None:
+    if active:
+        backburner("run", "--", "sleep 60")
+        wait_until(lambda: backburner("ls", "-q", "--state", "running").out)
     program = (
         "import sys; from backburner.cli import main; sys.argv = ['backburner', 'ls'];"
         "main(); print(*sorted(sys.modules))"
@@ -63,3 +68,4 @@ def test_ls_loads_nothing_that_is_slow_to_load(home: Path) -> None:
     assert "backburner.runtime.glance" in loaded
     slow = {"asyncio", "typer", "rich", "psutil", "subprocess", "pydantic", "importlib.resources"}
     assert not slow & loaded
+    backburner("stop", "--all")

@@ -52,10 +52,22 @@ def test_x1_each_is_told_once_to_whoever_follows_and_acknowledges(backburner: Pr
         ended = running.interrupt()
     told = [signal["task"] for signal in ended.json_lines]
     assert told == ["before", "after", "last"]
-    # The last one may have been printed and not yet acknowledged when we interrupted.
+    # The last one may have been printed and not yet acknowledged; then it is given back at once.
     signals = backburner("signals", "--json").json
     assert [signal["state"] for signal in signals[:2]] == ["delivered", "delivered"]
     assert signals[2]["state"] in {"pending", "delivered"}
+
+
+@pytest.mark.slow
+def test_x1_what_nobody_could_read_is_given_back(backburner: Program) -> None:
+    for name in ("first", "second"):
+        backburner("run", "--id", name, "--wait", "--", "true")
+    with backburner.started("signals", "--follow", "--ack") as running:
+        assert running.process.stdout is not None
+        running.process.stdout.close()
+        assert running.process.wait() == 141
+    states = {signal["state"] for signal in backburner("signals", "--json").json}
+    assert states == {"pending"}
 
 
 @pytest.mark.slow

@@ -15,15 +15,14 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import apsw
 import pytest
 
 from backburner import Backburner, ErrorKind, EventKind, SignalState, State, Task
-from backburner.model.home import Home
 from backburner.runtime.feed import Feed
 from backburner.runtime.signals import SignalService
 from tests.conftest import REPOSITORY
 from tests.faults.application import LEASE_S, TALK, Behaviour, behaviour, notes
+from tests.faults.record import is_intact
 from tests.faults.victims import (
     guardians_of,
     keeper_of,
@@ -122,13 +121,14 @@ class Round:
                 note["id"]: (behaviour(note["behaviour"], self.seconds), note["token"])
                 for note in started
             }
-            endless = [id for id, (kind, _) in expected.items() if kind.name == "forever"]
-            unknown = [task for id, task in tasks.items() if id not in expected]
+            endless = {key for key, (kind, _) in expected.items() if kind.name == "forever"}
+            unknown = [task for task in tasks.values() if task.id not in expected]
+            others = [task for task in tasks.values() if task.id not in endless]
             await asyncio.gather(
-                *(tasks[id].stop(force=True) for id in endless),
+                *(tasks[key].stop(force=True) for key in endless),
                 # Started by an application that was killed before it could note the id.
                 *(self.until_over_or_endless(task) for task in unknown),
-                *(self.until_over(task) for id, task in tasks.items() if id not in endless),
+                *(task.wait(PATIENCE_S) for task in others),
             )
             for task in tasks.values():
                 await self.check_record(task)
@@ -139,9 +139,6 @@ class Round:
             wait_until(lambda: not processes_with(self.seconds), message="a process is left")
             await self.check_signals(bb, set(tasks))
         return len(tasks)
-
-    async def until_over(self, task: Task) -> None:
-        await task.wait(PATIENCE_S)
 
     async def until_over_or_endless(self, task: Task) -> None:
         if f"sleep {self.seconds} &" in str(task.record.spec["command"]):
@@ -179,7 +176,8 @@ class Round:
         """One for each end; each acknowledged once; all of them can be had."""
         session = bb.session(self.session)
         told = await session.told(limit=100_000)
-        assert sorted(signal.key for signal in told) == sorted(f"{id}:end" for id in ids)
+        wanted = {f"{task}:end" for task in ids}
+        assert sorted(signal.key for signal in told) == sorted(wanted)
         delivered = {s.key for s in told if s.record.state is SignalState.DELIVERED}
         acknowledged = Counter(note["key"] for note in notes(self.folder / "acknowledged"))
         twice = [key for key, count in acknowledged.items() if count > 1]
@@ -192,7 +190,7 @@ class Round:
             async for signal in session.signals(follow=False):
                 assert await signal.ack()
                 fresh[signal.key] += 1
-            return delivered | set(fresh) == {f"{id}:end" for id in ids}
+            return delivered | set(fresh) == wanted
 
         await wait_until_async(all_are_told, message="some are never told")
         assert not delivered & set(fresh), "told again after the acknowledgement"
@@ -216,9 +214,7 @@ async def campaign(home: Path, rounds: int) -> None:
                 application.kill()
                 application.wait()
     print(f"{rounds} rounds, {count} tasks")
-    connection = apsw.Connection(Home(home).database)
-    assert connection.pragma("integrity_check") == "ok"
-    connection.close()
+    assert is_intact(home)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import contextlib
 import os
 import secrets
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 from backburner.model.home import Home
@@ -93,12 +93,8 @@ def guardians_of(home: Path) -> list[int]:
 
 
 def _started_as(module: str, home: Path) -> list[int]:
-    found: list[int] = []
-    for pid in all_pids():
-        # Not `sh -c '"$@" &' sh python -m …`: that is the starter.
-        if arguments_of(pid)[1:4] == ["-m", module, str(home)]:
-            found.append(pid)
-    return found
+    # Not `sh -c '"$@" &' sh python -m …`: that is the starter.
+    return [pid for pid in all_pids() if arguments_of(pid)[1:4] == ["-m", module, str(home)]]
 
 
 def kill(*pids: int) -> None:
@@ -154,7 +150,7 @@ def kill_all_of_ours(home: Path) -> None:
 
 
 @contextlib.contextmanager
-def nobody_keeps(home: Path) -> Iterator[None]:
+def nobody_keeps(home: Path) -> Generator[None]:
     """While this lasts, this process has the keeper lock, and does nothing with it."""
     home.mkdir(mode=0o700, exist_ok=True)
     lock = KeeperLock.acquire(Home(home))

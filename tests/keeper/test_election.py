@@ -1,4 +1,4 @@
-"""One keeper for a home: elected by a lock, brought back when it dies, gone when nobody needs it."""
+"""One keeper for a home: elected by a lock, brought back when it dies, gone when not needed."""
 
 import asyncio
 import os
@@ -15,9 +15,9 @@ from backburner import Backburner, EventKind, State
 from backburner.model.home import Home
 from backburner.runtime.election import KeeperLock, call_keeper, keeper_pid, start_detached
 from tests.faults.victims import (
+    children_of,
     guardians_of,
     is_running,
-    children_of,
     keeper_comes,
     keeper_of,
     keepers_of,

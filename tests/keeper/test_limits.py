@@ -1,8 +1,8 @@
-"""A5: past its maximum run time a job is ended, whoever died meanwhile and whatever the clock says."""
+"""A5: past its maximum run time a job is ended, whoever died and whatever the clock says."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -143,7 +143,7 @@ async def test_a2_no_limit_is_possible_and_an_hour_is_the_default(home: Path) ->
 
 
 @contextlib.asynccontextmanager
-async def keeper_in_this_process(home: Path) -> AsyncIterator[Keeper]:
+async def keeper_in_this_process(home: Path) -> AsyncGenerator[Keeper]:
     """An application that is its own keeper, so that a test can set its clock."""
     lock = KeeperLock.acquire(Home(home))
     assert lock is not None

@@ -1,4 +1,4 @@
-"""What becomes of a job when things around it die: wrapper, group, machine, or the job that called."""
+"""What becomes of a job when things around it die: wrapper, group, machine, its caller."""
 
 import os
 import shlex
@@ -7,11 +7,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import apsw
 import pytest
 
 from backburner import Backburner, ErrorKind, EventKind, SignalKind, State, Task
-from backburner.model.home import Home
+from tests.faults.record import rows
 from tests.faults.victims import (
     is_running,
     keeper_comes,
@@ -26,7 +25,6 @@ from tests.faults.victims import (
     wait_for_keeper,
 )
 from tests.waiting import wait_until, wait_until_async
-
 
 pytestmark = pytest.mark.slow
 
@@ -148,22 +146,19 @@ async def test_x2_a_stop_that_was_asked_for_while_no_keeper_lived_is_carried_out
 
 
 @pytest.mark.usefixtures("cgroups")
-async def test_x2_a_stop_outlives_the_keeper_that_was_carrying_it_out(home: Path) -> None:
+async def test_x2_a_stop_outlives_the_keeper_that_was_carrying_it_out(
+    home: Path, tmp_path: Path
+) -> None:
     """Killed in the middle of the grace; the next keeper goes on."""
     seconds = unique_seconds()
+    heard = tmp_path / "heard"
     async with Backburner.open(home) as bb:
-        task = await sleeping(
-            bb, "trap 'touch {0}.heard' TERM; while :; do sleep {0}; done", seconds
-        )
-        heard = Path(f"{seconds}.heard")
+        line = f"trap 'touch {heard}' TERM; while :; do sleep {{}}; done"
+        task = await sleeping(bb, line, seconds)
         await bb.store.request_stop(task.id, bb.session("s").scope, 2.0)
-        try:
-            wait_until(heard.exists)
-        finally:
-            heard.unlink(missing_ok=True)
+        wait_until(heard.exists)
         kill_keeper(home)
         await task.wait(30)
-        heard.unlink(missing_ok=True)
         assert task.state is State.CANCELED
         assert processes_with(seconds) == []
 
@@ -226,9 +221,7 @@ async def test_x2_a_keeper_that_a_job_has_started_survives_the_stop_of_that_job(
 
 def as_after_a_reboot(home: Path) -> None:
     """The record of everything that ran is of another boot."""
-    connection = apsw.Connection(Home(home).database)
-    connection.execute("UPDATE task SET boot_id = 'another boot' WHERE boot_id IS NOT NULL")
-    connection.close()
+    rows(home, "UPDATE task SET boot_id = 'another boot' WHERE boot_id IS NOT NULL")
 
 
 async def test_e11_after_a_reboot_what_ran_is_orphaned_and_told(home: Path) -> None:

@@ -5,7 +5,7 @@ Output makes no event in the record, hence inotify; the record tells of the star
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -43,7 +43,7 @@ class Reading:
         )
 
 
-async def follow(backburner: Backburner, task: Task, reading: Reading) -> AsyncIterator[Chunk]:
+async def follow(backburner: Backburner, task: Task, reading: Reading) -> AsyncGenerator[Chunk]:
     """What the task has written and writes, up to its end. The handle is up to date with it."""
     since = reading.since
     first = True

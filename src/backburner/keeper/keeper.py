@@ -93,8 +93,10 @@ class Keeper:
 
 
 def report(text: str) -> None:
-    """A line for the keeper's log."""
-    print(f"{clock.rfc3339(clock.now())} [{os.getpid()}] {text}", file=sys.stderr, flush=True)  # noqa: T201
+    """A line for the keeper's log; lost where the disk is full, which is what most of them say."""
+    line = f"{clock.rfc3339(clock.now())} [{os.getpid()}] {text}"
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
 async def run(root: Path, line_fd: int | None) -> None:

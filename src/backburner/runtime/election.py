@@ -5,7 +5,6 @@ would stay held by a job that was forked while we died). Its one trap is that cl
 descriptor of the file drops the lock, so this module is the only one that opens it.
 """
 
-import asyncio
 import contextlib
 import fcntl
 import os
@@ -85,6 +84,8 @@ def call_keeper(home: Home) -> None:
     now = time.monotonic()
     wait = _called.get(home.keeper_lock, -_CALL_AGAIN_S) + _CALL_AGAIN_S - now
     if wait > 0:
+        import asyncio  # slow to load, like subprocess below: `backburner ls` asks for the keeper
+
         # On its way; or it has died or left since, so a task must not wait for it in vain.
         with contextlib.suppress(RuntimeError):  # no loop: nobody who could look later
             asyncio.get_running_loop().call_later(wait, _call_again, home)
@@ -100,7 +101,7 @@ def _call_again(home: Home) -> None:
 
 def start_detached(command: list[str], home: Home, pass_fds: tuple[int, ...] = ()) -> None:
     """Start a process of ours that is nobody's child, with nothing of the caller's but its name."""
-    import subprocess  # slow to load, and `backburner ls` only asks who the keeper is
+    import subprocess
 
     try:
         log = os.open(home.keeper_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
@@ -141,6 +142,5 @@ def _plain_environment() -> dict[str, str]:
     return {
         name: value
         for name, value in os.environ.items()
-        if name in _KEPT
-        or (name.startswith(settings) and name not in _OF_A_JOB)
+        if name in _KEPT or (name.startswith(settings) and name not in _OF_A_JOB)
     }

@@ -2,10 +2,35 @@
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import AsyncGenerator, Generator
+from typing import Literal
 
-from backburner.model.errors import BackburnerError
+from backburner.model.errors import BackburnerError, StoreError
 from backburner.store.protocol import Store
+
+
+class Bell(asyncio.Event):
+    """Rings when there may be news. After the end of its feed, to wait for it is an error."""
+
+    _silent = False
+
+    def silence(self) -> None:
+        """There will be no more news."""
+        self._silent = True
+        self.set()
+
+    async def wait(self) -> Literal[True]:
+        """Wait for news."""
+        await super().wait()
+        if self._silent:
+            raise StoreError("the home was closed while something waited for a change in it")
+        return True
+
+    def clear(self) -> None:
+        """Wait for the next news, not for these."""
+        if not self._silent:
+            super().clear()
 
 
 class Feed:
@@ -13,8 +38,8 @@ class Feed:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._by_task: dict[str, set[asyncio.Event]] = {}
-        self._any: set[asyncio.Event] = set()
+        self._by_task: dict[str, set[Bell]] = {}
+        self._any: set[Bell] = set()
         self._seen = 0
         self._reading = False
         self._again = False
@@ -22,11 +47,11 @@ class Feed:
         self._unsubscribe = store.on_change(self._changed)
 
     @contextlib.asynccontextmanager
-    async def of_task(self, task_id: str) -> AsyncGenerator[asyncio.Event]:
+    async def of_task(self, task_id: str) -> AsyncGenerator[Bell]:
         """An event that is set whenever something happens to this task. Clear it, then look."""
         if not self._by_task:
             self._seen = await self._store.last_event()
-        bell = asyncio.Event()
+        bell = Bell()
         self._by_task.setdefault(task_id, set()).add(bell)
         try:
             yield bell
@@ -37,9 +62,9 @@ class Feed:
                 del self._by_task[task_id]
 
     @contextlib.contextmanager
-    def of_everything(self) -> Generator[asyncio.Event]:
+    def of_everything(self) -> Generator[Bell]:
         """An event that is set at every change of the record."""
-        bell = asyncio.Event()
+        bell = Bell()
         self._any.add(bell)
         try:
             yield bell
@@ -47,8 +72,10 @@ class Feed:
             self._any.discard(bell)
 
     def close(self) -> None:
-        """Stop listening; those who wait are woken and find the store closed."""
+        """Stop listening; those who wait are woken, and told."""
         self._unsubscribe()
+        for bell in (*self._any, *itertools.chain(*self._by_task.values())):
+            bell.silence()
 
     def _changed(self) -> None:
         for bell in self._any:

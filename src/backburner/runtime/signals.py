@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 from backburner.model.limits import SIGNAL_LEASE_S
 from backburner.model.signals import Signal
@@ -25,14 +25,16 @@ class SignalService:
         self._store = store
         self._feed = feed
         self._lease_s = lease_s
+        self._consumers: set[str] = set()
 
-    async def consume(self, scope: Scope, *, follow: bool = True) -> AsyncIterator[Signal]:
+    async def consume(self, scope: Scope, *, follow: bool = True) -> AsyncGenerator[Signal]:
         """Signals for this consumer alone, oldest first; acknowledge each when it was dealt with.
 
         What was not acknowledged when the iteration ends goes back at once, and what a consumer
         that died had goes back after a lease.
         """
         consumer = f"{os.getpid()}.{next(_consumers)}"
+        self._consumers.add(consumer)
         try:
             with self._feed.of_everything() as bell:
                 while True:
@@ -52,6 +54,19 @@ class SignalService:
                     except TimeoutError:
                         pass
         finally:
+            await self._release(consumer)
+
+    async def close(self) -> None:
+        """Give back what is held, before the store is closed.
+
+        A loop that was left with `break` ends when Python gets to it, which may be after that.
+        """
+        for consumer in list(self._consumers):
+            await self._release(consumer)
+
+    async def _release(self, consumer: str) -> None:
+        if consumer in self._consumers:
+            self._consumers.discard(consumer)
             await self._store.release_signals(consumer)
 
     async def acknowledge(self, keys: Sequence[str], scope: Scope) -> int:

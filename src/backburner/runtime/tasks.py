@@ -168,6 +168,7 @@ class TaskService:
         self, task_id: str, scope: Scope, *, after: int = 0, follow: bool = True
     ) -> AsyncIterator[Event]:
         """The events of a task, up to its end where ``follow``, else those that are there."""
+        await self.get(task_id, scope)  # events know no scope
         async with self._feed.of_task(task_id) as bell:
             ended = False
             while True:

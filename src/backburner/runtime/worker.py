@@ -196,7 +196,8 @@ class ShellWorker:
         shell.discard_hand_over(self._home, task.id, task.hand_over)
         pid = condition.pid if isinstance(condition, wrapper.Alive) else None
         job = self._job(task, pid=pid, ours=False)
-        await self._insist(lambda: self._store.note(task.id, task.attempt, EventKind.ADOPTED))
+        # Beside, and not before: on a full disk its limits hold and its log is cut all the same.
+        self._note_beside(task, EventKind.ADOPTED)
         await self._see_to_end(job)
 
     async def _adopt_after_reboot(self, task: Task) -> None:
@@ -283,10 +284,11 @@ class ShellWorker:
     def say(self, task: Task, text: str) -> None:
         """Something worth telling about a task: in the record and in the log."""
         self._report(f"{task.id}: {text}")
+        self._note_beside(task, EventKind.DETAIL, detail=text)
+
+    def _note_beside(self, task: Task, kind: EventKind, *, detail: str | None = None) -> None:
         noted = asyncio.create_task(
-            self._insist(
-                lambda: self._store.note(task.id, task.attempt, EventKind.DETAIL, detail=text)
-            )
+            self._insist(lambda: self._store.note(task.id, task.attempt, kind, detail=detail))
         )
         self._said.add(noted)
         noted.add_done_callback(self._said.discard)

@@ -30,7 +30,7 @@ from backburner.model.errors import Conflict, LimitReached
 from backburner.model.events import EventKind
 from backburner.model.signals import SignalState, end_key
 from backburner.model.states import TRANSITIONS, State
-from backburner.model.task import Task
+from backburner.model.task import EndedFor, Task
 from backburner.store.protocol import Scope, Store
 from tests.store.conformance.engines import ENGINES, Engine
 from tests.store.conformance.making import (
@@ -83,6 +83,7 @@ class Known:
     stop: float | None = None
     leftovers: int = 0
     ending: Ending | None = None
+    ended_for: EndedFor | None = None
     detail: str | None = None
     events: list[EventKind] = field(default_factory=lambda: [EventKind.CREATED])
     telling: Telling | None = None
@@ -180,7 +181,8 @@ class AgainstAModel(RuleBasedStateMachine):
         attempt = (known.attempt if known else 1) + off
         task = self.run(self.stores[handle].requeue(task_id, attempt, "the worker died"))
         if known and off == 0 and known.state is State.RUNNING:
-            known.state, known.attempt, known.detail = State.QUEUED, known.attempt + 1, None
+            known.state, known.attempt = State.QUEUED, known.attempt + 1
+            known.detail = known.ended_for = None
             known.events.append(EventKind.REQUEUED)
             if known.stop is not None:
                 known.end(Ending.canceled())
@@ -203,6 +205,17 @@ class AgainstAModel(RuleBasedStateMachine):
             known.stop = grace_s
             known.events.append(EventKind.STOP_REQUESTED)
         self.check(known, task)
+
+    @rule(handle=handles, task_id=ids, off=stale, reason=st.sampled_from(EndedFor))
+    def begin_ending(self, handle: int, task_id: str, off: int, reason: EndedFor) -> None:
+        known = self.known.get(task_id)
+        attempt = (known.attempt if known else 1) + off
+        begun = self.run(self.stores[handle].begin_ending(task_id, attempt, reason))
+        fits = known is not None and known.state is State.RUNNING and known.ended_for is None
+        assert begun is (fits and off == 0)
+        if begun and known:
+            known.ended_for = reason
+            known.events.append(EventKind.ENDING)
 
     @rule(handle=handles, task_id=ids, off=stale, detail=st.sampled_from(["a", "b"]))
     def note(self, handle: int, task_id: str, off: int, detail: str) -> None:
@@ -315,6 +328,7 @@ class AgainstAModel(RuleBasedStateMachine):
         assert (task.state, task.attempt) == (known.state, known.attempt)
         assert (task.stop.grace_s if task.stop else None) == known.stop
         assert (task.leftovers, task.detail) == (known.leftovers, known.detail)
+        assert task.ended_for == known.ended_for
         ending = known.ending
         assert (task.finished_at is not None) is (ending is not None)
         assert (task.place is not None) is (EventKind.STARTED in known.events[self.last(known) :])

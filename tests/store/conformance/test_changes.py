@@ -11,7 +11,7 @@ from backburner.model.ending import Ending
 from backburner.model.events import EventKind
 from backburner.model.signals import SignalState
 from backburner.model.states import ErrorKind, State
-from backburner.model.task import Place, Progress, Task
+from backburner.model.task import EndedFor, Place, Progress, Task
 from backburner.store.protocol import Output, Store
 from tests.store.conformance.conftest import OpenAnother
 from tests.store.conformance.making import (
@@ -30,6 +30,9 @@ CHANGES: dict[str, Change] = {
     "claim": lambda store, task_id, attempt: store.claim(task_id, attempt, PLACE),
     "requeue": lambda store, task_id, attempt: store.requeue(task_id, attempt, "the worker died"),
     "finish": lambda store, task_id, attempt: store.finish(task_id, attempt, ENDINGS["exit"]),
+    "begin_ending": lambda store, task_id, attempt: store.begin_ending(
+        task_id, attempt, EndedFor.TIMEOUT
+    ),
     "note": lambda store, task_id, attempt: store.note(
         task_id, attempt, EventKind.DETAIL, detail="late"
     ),
@@ -185,7 +188,9 @@ async def test_a_task_that_is_not_there_cannot_be_changed(store: Store, change: 
     assert await store.last_event() == 0
 
 
-@pytest.mark.parametrize(("state", "refused"), [("queued", ["requeue"]), ("running", ["claim"])])
+@pytest.mark.parametrize(
+    ("state", "refused"), [("queued", ["requeue", "begin_ending"]), ("running", ["claim"])]
+)
 async def test_e10_a_change_that_the_table_does_not_allow_changes_nothing(
     store: Store, state: str, refused: list[str]
 ) -> None:
@@ -238,6 +243,33 @@ async def test_x2_a_task_that_was_asked_to_stop_is_canceled_instead_of_tried_aga
 
 
 # Facts beside the state
+
+
+@pytest.mark.parametrize("reason", EndedFor)
+async def test_a5_why_a_worker_ends_a_task_is_on_disk_and_the_first_reason_stays(
+    store: Store, open_another: OpenAnother, reason: EndedFor
+) -> None:
+    task = await running(store)
+    assert await store.begin_ending(task.id, 1, reason) is True
+    other = await open_another()
+    for again in EndedFor:
+        assert await other.begin_ending(task.id, 1, again) is False
+    assert await get(other, task.id) == replace(task, ended_for=reason)
+    events = (await store.events(task.id))[2:]
+    assert [(event.kind, event.data) for event in events] == [
+        (EventKind.ENDING, {"reason": reason.value})
+    ]
+    assert await store.signals(ADA) == [], "it has not ended yet"
+
+
+async def test_e11_a_further_attempt_is_not_being_ended(store: Store) -> None:
+    task = await running(store)
+    await store.begin_ending(task.id, 1, EndedFor.TIMEOUT)
+    again = await store.requeue(task.id, 1, "once more")
+    assert again is not None
+    assert again.ended_for is None
+    await store.claim(task.id, 2, PLACE)
+    assert await store.begin_ending(task.id, 2, EndedFor.STOP) is True
 
 
 async def test_what_was_noticed_is_kept_and_what_was_not_said_stays(store: Store) -> None:

@@ -4,6 +4,7 @@ import asyncio
 
 from backburner.model import clock
 from backburner.model.events import EventKind
+from backburner.model.task import EndedFor
 from backburner.store.protocol import Store
 from tests.store.conformance.conftest import OpenAnother
 from tests.store.conformance.making import (
@@ -23,6 +24,7 @@ async def test_the_events_of_a_whole_life(store: Store) -> None:
     await store.claim(task.id, 2, PLACE)
     await store.note(task.id, 2, EventKind.DETAIL, detail="x")
     await store.request_stop(task.id, ADA, 5.0)
+    await store.begin_ending(task.id, 2, EndedFor.STOP)
     await store.finish(task.id, 2, ENDINGS["exit"], leftovers=1)
     await store.note(task.id, 2, EventKind.LEFTOVERS, leftovers=0)
     events = await store.events(task.id)
@@ -33,8 +35,9 @@ async def test_the_events_of_a_whole_life(store: Store) -> None:
         (4, EventKind.STARTED, {"attempt": 2}),
         (5, EventKind.DETAIL, {"detail": "x"}),
         (6, EventKind.STOP_REQUESTED, {"grace_s": 5.0}),
+        (7, EventKind.ENDING, {"reason": "stop"}),
         (
-            7,
+            8,
             EventKind.FINISHED,
             {
                 "state": "failed",
@@ -43,7 +46,7 @@ async def test_the_events_of_a_whole_life(store: Store) -> None:
                 "leftovers": 1,
             },
         ),
-        (8, EventKind.LEFTOVERS, {"leftovers": 0}),
+        (9, EventKind.LEFTOVERS, {"leftovers": 0}),
     ]
     assert {event.task for event in events} == {task.id}
     assert all(before <= event.at <= clock.now() for event in events)

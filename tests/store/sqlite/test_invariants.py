@@ -110,12 +110,3 @@ async def test_x1_a_reboot_ends_leases_and_waits(open_here: Open) -> None:
     claimed = await after.claim_signals(ADA, consumer="two", limit=9, lease_s=60)
     assert [signal.task for signal in claimed] == [held.id, failed.id]
     assert {signal.state for signal in claimed} == {SignalState.CLAIMED}
-
-
-async def test_a_home_that_is_new_has_no_more_than_it_needs(store: SqliteStore, root: Path) -> None:
-    await queued(store)
-    assert {path.name for path in root.iterdir()} == {
-        *("backburner.db", "backburner.db-wal", "backburner.db-shm", "write.lock", "wake")
-    }
-    await store.close()
-    assert {path.name for path in root.iterdir()} == {"backburner.db", "write.lock", "wake"}

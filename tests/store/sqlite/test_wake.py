@@ -135,9 +135,31 @@ def test_a_folder_that_is_gone_is_no_hindrance(folder: Path) -> None:
 # Homes
 
 
+@pytest.fixture
+def slow_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slow fallback is out of the way: who is woken now is woken by what was said."""
+    monkeypatch.setattr(store_module, "_LOOK_EVERY_S", 3600)
+
+
+async def test_e7_a_datagram_wakes_other_processes(slow_look: None, open_here: Open) -> None:
+    store, others = open_here(), [open_here() for _ in range(3)]
+    bells = [Bell() for _ in others]
+    for other, bell in zip(others, bells, strict=True):
+        other.on_change(bell)
+    for _ in range(5):
+        await asyncio.gather(*(bell.rings_after(queued(store)) for bell in bells))
+
+
+async def test_e7_a_process_wakes_itself_without_one(slow_look: None, open_here: Open) -> None:
+    store, bell = open_here(), Bell()
+    store.on_change(bell)
+    for _ in range(5):
+        await bell.rings_after(queued(store))
+
+
 @pytest.mark.parametrize("length", [90, 108, 200, 400])
 async def test_a_home_with_a_long_path_wakes_too(
-    open_here: Open, tmp_path: Path, length: int
+    slow_look: None, open_here: Open, tmp_path: Path, length: int
 ) -> None:
     """An address of a socket has room for 107 bytes only (and SQLite for 512)."""
     home = tmp_path
@@ -147,19 +169,18 @@ async def test_a_home_with_a_long_path_wakes_too(
     assert len(sockets(home / "wake")) == 2
     bell = Bell()
     second.on_change(bell)
-    task = await queued(first)
-    await bell.wait()
+    task = await bell.rings_after(queued(first))
     assert await second.get(task.id) is not None
 
 
 # Nothing is missed
 
 
-async def test_a_listener_that_was_busy_sees_everything_afterwards(
-    store: SqliteStore, root: Path
+async def test_a_listener_that_was_busy_is_woken_and_sees_everything_afterwards(
+    slow_look: None, open_here: Open, root: Path
 ) -> None:
     """Its loop stood still while another process made hundreds of changes: the queue overflowed."""
-    bell = Bell()
+    store, bell = open_here(), Bell()
     store.on_change(bell)
 
     def other_process() -> None:
@@ -171,10 +192,12 @@ async def test_a_listener_that_was_busy_sees_everything_afterwards(
 
         asyncio.run(work())
 
-    thread = threading.Thread(target=other_process)
-    thread.start()
-    thread.join()  # in this very loop, which therefore reads no datagram
-    await bell.wait()
+    async def standing_still() -> None:
+        thread = threading.Thread(target=other_process)
+        thread.start()
+        thread.join()  # in this very loop, which therefore reads no datagram
+
+    await bell.rings_after(standing_still())
     assert len(await store.newest(ADA, limit=1000)) == 300
 
 
@@ -186,10 +209,13 @@ async def test_a_change_whose_writer_died_before_it_could_tell_is_noticed(
     await pause_async(1.1, because="the look that notices our own change has to be over")
     bell = Bell()
     store.on_change(bell)
-    with Raw(database) as raw:
-        raw("UPDATE task SET title = 'changed' WHERE id = 'bg_1'")
+
+    async def commit_and_die() -> None:
+        with Raw(database) as raw:
+            raw("UPDATE task SET title = 'changed' WHERE id = 'bg_1'")
+
     async with asyncio.timeout(5):
-        await bell.wait()
+        await bell.rings_after(commit_and_die())
     task = await store.get("bg_1")
     assert task is not None
     assert task.title == "changed"

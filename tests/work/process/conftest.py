@@ -13,10 +13,11 @@ from backburner.model.home import AttemptFolder
 from backburner.work.process import cgroup, wrapper
 from backburner.work.process.mark import Mark, mark_for
 from backburner.work.process.tree import Tree
-from tests.faults.homes import home_of_module as home_of_module
-from tests.faults.homes import shared_home as shared_home
+from tests.faults.homes import home_of_module, shared_home
 from tests.faults.victims import is_running, unique_seconds
 from tests.waiting import wait_until
+
+__all__ = ["home_of_module", "shared_home"]  # fixtures of other modules
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import apsw
 import pytest
 
 from backburner import Backburner, ErrorKind, State, Task
 from backburner.model.home import Home
+from tests.faults.record import rows
 from tests.faults.victims import (
     is_running,
     kill,
@@ -80,9 +80,7 @@ def impostor(
             return recycled
         with open(Home(home).attempt(task.id, 1).wrapper, "r+b") as file:
             file.write(b"%d\n" % bystander.pid)
-        connection = apsw.Connection(Home(home).database)
-        connection.execute("UPDATE task SET pid = ? WHERE id = ?", (bystander.pid, task.id))
-        connection.close()
+        rows(home, "UPDATE task SET pid = ? WHERE id = ?", bystander.pid, task.id)
         return bystander.pid
 
     return take_the_place

@@ -208,7 +208,11 @@ def test_a3_a_pid_that_was_recycled_between_look_and_signal_is_not_hit(
     job = start_wrapper("sleep", "60")
     wait_until(lambda: len(job.tree.members()) == 2)
     look = Tree.members
-    monkeypatch.setattr(Tree, "members", lambda tree: [*look(tree), bystander.pid])
+
+    def look_and_err(tree: Tree) -> list[int]:
+        return [*look(tree), bystander.pid]
+
+    monkeypatch.setattr(Tree, "members", look_and_err)
     for number in (signal.SIGTERM, signal.SIGKILL):
         for fd in job.tree.send(number):
             os.close(fd)

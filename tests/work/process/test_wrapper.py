@@ -13,11 +13,11 @@ from backburner.work.process.wrapper import (
     Alive,
     Condition,
     Ended,
+    Launch,
     NotBegun,
     Vanished,
     inspect,
     problem,
-    Launch,
 )
 from tests.faults.victims import all_pids, is_running, processes_with, unique_seconds
 from tests.waiting import wait_until

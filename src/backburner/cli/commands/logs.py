@@ -1,5 +1,6 @@
 """`backburner logs`."""
 
+import contextlib
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -149,18 +150,20 @@ async def _follow(
     from backburner.cli.output import chunk_document
 
     if as_json:
-        async for chunk in follow(backburner, task, reading):
-            if chunk.text or chunk.stderr_text or chunk.complete:
-                say.json_line(chunk_document(task, chunk))
+        async with contextlib.aclosing(follow(backburner, task, reading)) as pieces:
+            async for chunk in pieces:
+                if chunk.text or chunk.stderr_text or chunk.complete:
+                    say.json_line(chunk_document(task, chunk))
         return exits.DONE
     # Folded here, because redrawn lines go across pieces; what matches a pattern is whole lines.
     fold_here = not reading.raw and reading.grep is None
     printer = Printer(exact=not fold_here)
-    pieces = follow(backburner, task, replace(reading, raw=reading.raw or fold_here))
-    async for chunk in pieces:
-        if reading.streams == "err":
-            printer.print(replace(chunk, text=chunk.stderr_text or "", stderr_text=None))
-        else:
-            printer.print(chunk)
+    reading = replace(reading, raw=reading.raw or fold_here)
+    async with contextlib.aclosing(follow(backburner, task, reading)) as pieces:
+        async for chunk in pieces:
+            if reading.streams == "err":
+                printer.print(replace(chunk, text=chunk.stderr_text or "", stderr_text=None))
+            else:
+                printer.print(chunk)
     printer.close()
     return exits.DONE

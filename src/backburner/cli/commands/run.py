@@ -1,5 +1,6 @@
 """`backburner run`."""
 
+import contextlib
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -139,11 +140,12 @@ async def _follow(backburner: "Backburner", task: "Task", as_json: bool) -> int:
     elif terminal.is_terminal(sys.stderr):
         say.message(f"{task.id} started")
     printer = Printer(exact=True)
-    async for chunk in follow(backburner, task, Reading(raw=True)):
-        if not as_json:
-            printer.print(chunk)
-        elif chunk.text or chunk.stderr_text:
-            say.json_line(chunk_document(task, chunk))
+    async with contextlib.aclosing(follow(backburner, task, Reading(raw=True))) as pieces:
+        async for chunk in pieces:
+            if not as_json:
+                printer.print(chunk)
+            elif chunk.text or chunk.stderr_text:
+                say.json_line(chunk_document(task, chunk))
     if as_json:
         say.json_line(task.document())
     status = exits.status_of(task.record)

@@ -1,8 +1,9 @@
 """`backburner signals`."""
 
+import contextlib
 import sys
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -71,12 +72,7 @@ def command(
 
     async def work(backburner: "Backburner", session: "Session") -> int:
         if keep_on:
-            taken = session.signals() if acknowledge else _coming(backburner, session)
-            async for signal in taken:
-                _print_one(signal, as_json=as_json)
-                if acknowledge:
-                    await signal.ack()
-            return exits.DONE
+            return await _follow(backburner, session, acknowledge, as_json)
         signals = await _there(session, everything=everything)
         if as_json:
             say.json_list(signal.document() for signal in signals)
@@ -94,6 +90,19 @@ def command(
     return act(place(home, session), work)
 
 
+async def _follow(
+    backburner: "Backburner", session: "Session", acknowledge: bool, as_json: bool
+) -> int:
+    coming = session.signals() if acknowledge else _coming(backburner, session)
+    # Closed before the home is: what was taken and not acknowledged goes back at once.
+    async with contextlib.aclosing(coming):
+        async for signal in coming:
+            _print_one(signal, as_json=as_json)
+            if acknowledge:
+                await signal.ack()
+    return exits.DONE
+
+
 async def _there(session: "Session", *, everything: bool) -> list["Signal"]:
     """All signals, or the open ones and the newest."""
     open_ones: list[Signal] = []
@@ -107,7 +116,7 @@ async def _there(session: "Session", *, everything: bool) -> list["Signal"]:
     return [chosen[seq] for seq in sorted(chosen)]
 
 
-async def _coming(backburner: "Backburner", session: "Session") -> AsyncIterator["Signal"]:
+async def _coming(backburner: "Backburner", session: "Session") -> AsyncGenerator["Signal"]:
     """Open signals, then new ones as they are written, without taking them from anyone."""
     import asyncio
 

@@ -11,6 +11,7 @@ from collections.abc import Generator
 import apsw
 
 from backburner.model.errors import StoreBusy, StoreError, StoreFull, StoreUnusable
+from backburner.store.sqlite import wal
 
 _RACE_FIRST = (3, 7, 0)
 _RACE_LAST = (3, 51, 2)
@@ -45,6 +46,7 @@ def connect(path: str, *, readonly: bool = False, create: bool = True) -> apsw.C
     with explained(path):
         connection = apsw.Connection(path, flags=flags)
         connection.set_busy_timeout(BUSY_MS)
+        wal.keep(connection)
         if readonly:
             # Not opened read-only: a reader must be able to recover the WAL after a crash.
             set_pragma(connection, "query_only", "ON")

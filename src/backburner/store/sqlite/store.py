@@ -51,7 +51,6 @@ class SqliteStore:
                 with self._lock:
                     migrate(connection)
                     wal.grow(home.database)
-            wal.keep(connection)
             self._read = Reader(home.database)
             opened.callback(self._read.close)
             self._wake = WakeFolder(home.wake)

@@ -5,6 +5,7 @@ once SQLite goes round in a file that is long enough, it is the data alone (0.2 
 can be made meanwhile. SQLite ignores what follows the last valid frame, so the rest may be zeros.
 """
 
+import array
 import contextlib
 import os
 
@@ -44,8 +45,6 @@ def is_grown(database: str) -> bool:
 
 
 def keep(connection: apsw.Connection) -> None:
-    """Do not remove the log with the last connection."""
-    import ctypes
-
-    yes = ctypes.c_int(1)
-    connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, ctypes.addressof(yes))
+    """Do not remove the log with the last connection: each one has to know, whichever is last."""
+    yes = array.array("i", [1])  # lighter than ctypes, for a pointer to an int
+    connection.file_control("main", apsw.SQLITE_FCNTL_PERSIST_WAL, yes.buffer_info()[0])

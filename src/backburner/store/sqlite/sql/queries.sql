@@ -83,7 +83,7 @@ RETURNING {changed};
 -- running → queued, one attempt on.
 UPDATE task SET state = 'queued', attempt = attempt + 1, started_at = NULL, boot_id = NULL,
                 started_boot = NULL, pid = NULL, cgroup = NULL, detail = NULL, progress = NULL,
-                ready_at = NULL, events = events + 1
+                ready_at = NULL, ended_for = NULL, events = events + 1
 WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
 RETURNING {changed};
 

@@ -1,0 +1,141 @@
+"""A4: stop ends what runs, cancels what waits, and leaves alone what has ended."""
+
+import asyncio
+import random
+from pathlib import Path
+
+import pytest
+
+from backburner import Backburner, EventKind, NotFound, SignalKind, State, Task, UsageError
+from tests.faults.victims import nobody_keeps, processes_with, sleepers, unique_seconds
+from tests.waiting import pause_async, wait_until, wait_until_async
+
+
+async def test_a4_what_waits_is_canceled_and_never_runs(home: Path, tmp_path: Path) -> None:
+    async with Backburner.open(home) as bb:
+        session = bb.session("s")
+        with nobody_keeps(home):
+            task = await session.run(f"touch {tmp_path}/ran")
+            assert task.state is State.QUEUED
+            await task.stop()
+            assert task.state is State.CANCELED
+        await (await session.run("true")).wait(30)  # a keeper has been here
+        assert not (tmp_path / "ran").exists()
+        assert (await task.refresh()).state is State.CANCELED
+        kinds = [event.kind async for event in task.events()]
+        assert kinds == [EventKind.CREATED, EventKind.FINISHED]
+        told = [signal for signal in await session.told() if signal.task == task.id]
+        assert [signal.record.kind for signal in told] == [SignalKind.CANCELED]
+
+
+async def test_a4_what_runs_is_ended_politely_and_says_so(shared_home: Path) -> None:
+    async with Backburner.open(shared_home) as bb:
+        session = bb.session("polite")
+        task = await session.run("trap 'echo bye; exit 0' TERM; echo up; sleep 3600 & wait")
+        await said(task, "up")
+        await task.stop(grace=20)
+        assert (task.state, task.exit_code, task.error) == (State.CANCELED, None, None)
+        assert (await task.output()).text == "up\nbye\n"
+        (told,) = await session.told()
+        assert told.record.kind is SignalKind.CANCELED
+
+
+async def said(task: Task, text: str) -> None:
+    async def seen() -> bool:
+        return text in (await task.output()).text
+
+    await wait_until_async(seen)
+
+
+async def test_a4_force_does_not_ask(shared_home: Path) -> None:
+    async with Backburner.open(shared_home) as bb:
+        task = await bb.session("force").run("trap 'echo bye' TERM; echo up; sleep 3600 & wait")
+        await said(task, "up")
+        await task.stop(force=True)
+        assert task.state is State.CANCELED
+        assert (await task.output()).text == "up\n"
+
+
+async def test_a4_a_more_urgent_stop_overtakes_the_first(shared_home: Path) -> None:
+    seconds = unique_seconds()
+    async with Backburner.open(shared_home) as bb:
+        task = await bb.session("urgent").run(f"trap '' TERM; sleep {seconds}")
+        wait_until(lambda: sleepers(seconds))
+        patient = asyncio.create_task((await bb.session("urgent").task(task.id)).stop(grace=60))
+        await pause_async(0.2, because="the first one is to be under way")
+        assert not patient.done()
+        await task.stop(force=True)
+        assert task.state is State.CANCELED
+        assert (await patient).state is State.CANCELED
+        assert processes_with(seconds) == []
+
+
+async def test_a4_many_that_stop_the_same_all_get_the_same_answer(shared_home: Path) -> None:
+    async with Backburner.open(shared_home) as bb:
+        session = bb.session("crowd")
+        task = await session.run("sleep 3600")
+        handles = [await session.task(task.id) for _ in range(10)]
+        stopped = await asyncio.gather(*(handle.stop(force=True) for handle in handles))
+        assert {handle.state for handle in stopped} == {State.CANCELED}
+        assert len({handle.record.finished_at for handle in stopped}) == 1
+        assert len(await session.told()) == 1
+
+
+@pytest.mark.parametrize("line", ["exit 0", "exit 9", "kill -9 $$"])
+async def test_a4_what_has_ended_keeps_its_record(shared_home: Path, line: str) -> None:
+    async with Backburner.open(shared_home) as bb:
+        session = bb.session(f"ended {line}")
+        task = await (await session.run(line)).wait(30)
+        before = task.record
+        events = [event async for event in task.events()]
+        for force in (False, True):
+            await task.stop(force=force)
+            assert task.record == before
+        assert [event async for event in task.events()] == events
+        assert len(await session.told()) == 1
+
+
+@pytest.mark.slow
+async def test_a4_also_when_it_ended_a_moment_before(shared_home: Path, tmp_path: Path) -> None:
+    """A race: whoever wins, the record says what happened, and says it for ever."""
+    dice = random.Random(4)
+    outcomes: set[State] = set()
+    async with Backburner.open(shared_home) as bb:
+        session = bb.session("race")
+
+        async def race(number: int) -> None:
+            done = tmp_path / f"done{number}"
+            task = await session.run(f"sleep 0.{dice.randint(0, 5)}; echo end; : >{done}; exit 17")
+            await pause_async(dice.uniform(0, 0.6), because="the stop comes at any moment")
+            await task.stop(force=dice.random() < 0.5, grace=5)
+            outcomes.add(task.state)
+            if task.state is State.CANCELED:
+                assert task.exit_code is None
+            else:
+                assert (task.state, task.exit_code) == (State.FAILED, 17)
+                assert done.exists()
+                assert (await task.output()).text == "end\n"
+            record = task.record
+            await task.stop(force=True)
+            assert (await task.refresh()).record == record
+
+        for _ in range(6):
+            await asyncio.gather(*(race(number) for number in range(25)))
+        assert len(await session.told(limit=1000)) == 150
+    assert outcomes == {State.CANCELED, State.FAILED}, "the stops came all too early or too late"
+
+
+async def test_a4_an_unknown_id_is_not_found(shared_home: Path) -> None:
+    async with Backburner.open(shared_home) as bb:
+        session = bb.session("unknown")
+        with pytest.raises(NotFound):
+            await session.task("bg_0000000000000000")
+        with pytest.raises(NotFound):
+            await bb.tasks.stop("bg_0000000000000000", session.scope)
+
+
+async def test_a_grace_below_nothing_is_refused(shared_home: Path) -> None:
+    async with Backburner.open(shared_home) as bb:
+        task = await (await bb.session("grace").run("true")).wait(30)
+        with pytest.raises(UsageError):
+            await task.stop(grace=-1)

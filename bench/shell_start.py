@@ -40,7 +40,7 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
                 return await asyncio.to_thread(_bare_rate, pool, folder / "bare", count, numbers)
 
             pairs = await in_turn(ours, raw, effort.rounds)
-    return [pairs.row(f"shell `true`, {CALLERS} callers", "tasks/s", target=TARGET)]
+    return [pairs.row(f"shell `true`, {CALLERS} callers", "/s", target=TARGET)]
 
 
 async def shell_task(session: Session) -> None:

@@ -10,11 +10,11 @@ import os
 import time
 from pathlib import Path
 
-from backburner import Backburner, Session, State, Task
+from backburner import Backburner, EventKind, Session, State, Task
 from backburner.model.ids import new_id
 from bench import bare
 from bench.ending import p99_row
-from bench.measure import Effort, Row, in_turn, percentile
+from bench.measure import Effort, Row, in_turn, milliseconds, percentile
 from bench.peer import Peer, peer
 from bench.waiting import until
 
@@ -25,7 +25,7 @@ _BEGIN_S = 0.01
 
 
 async def run(effort: Effort, folder: Path) -> list[Row]:
-    """p50 and p99."""
+    """p50 and p99, and p99 of stops that come before the shell has become the job."""
     count = effort.count(60)
     times: tuple[list[float], list[float]] = ([], [])
     connection = bare.connect(folder / "bare.db")
@@ -44,23 +44,39 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
                 return percentile(took, 0.5)
 
             pairs = await in_turn(ours, raw, effort.rounds)
+        early = [await _stop(session, early=True) for _ in range(count)]
     connection.close()
     notes = [f"{_processes()} processes on this machine now"]
     return [
         pairs.row("stop of a polite job, p50", "ms", scale=1e3, notes=notes),
         p99_row("stop of a polite job, p99", times, count),
+        Row(
+            "stop right after the start, p99",
+            percentile(early, 0.99) * 1e3,
+            "ms",
+            notes=[milliseconds(early)],
+        ),
     ]
 
 
-async def _stop(session: Session) -> float:
+async def _stop(session: Session, *, early: bool = False) -> float:
     task = await session.run(_COMMAND)
-    await until(lambda: _sleeps(task), what="the job sleeps", nap=_BEGIN_S)
+    if early:
+        await _until_started(task)
+    else:
+        await until(lambda: _sleeps(task), what="the job sleeps", nap=_BEGIN_S)
     began = time.perf_counter()
     await task.stop()
     took = time.perf_counter() - began
     if task.state is not State.CANCELED:
         raise RuntimeError(f"{task} was not stopped")
     return took
+
+
+async def _until_started(task: Task) -> None:
+    async for event in task.events():
+        if event.kind is EventKind.STARTED:
+            return
 
 
 async def _sleeps(task: Task) -> bool:

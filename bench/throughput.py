@@ -1,7 +1,10 @@
 """5,000 tasks that do nothing, by 64 callers: created, claimed and finished in the record.
 
-The raw limit is a bare apsw program with the same three durable commits for each task, each of
-which waits for the one before, the same 64 callers and the same group commit.
+Two raw limits, both bare apsw programs with the same 64 callers, the same group commit and the
+same three durable commits for each task, each of which waits for the one before:
+plain rows  one table, an insert and two updates: what SQLite can do at all
+same rows   our tables with their indexes and constraints, guarded updates, three events and a
+            signal, as plain statements: what is left is the price of our own code
 """
 
 import asyncio
@@ -11,36 +14,78 @@ from pathlib import Path
 
 from backburner.model import clock
 from backburner.model.ending import Ending
+from backburner.model.home import Home
 from backburner.model.ids import new_id
 from backburner.model.states import Kind
 from backburner.model.task import NewTask, Place
 from backburner.store.sqlite.store import SqliteStore, open_store
 from backburner.work.process.identity import boot_id
 from bench import bare
-from bench.measure import Effort, Row, Target, in_turn
+from bench.measure import Effort, Pairs, Row, Target, in_turn
 
 CALLERS = 64
 TARGET = Target("at least", 0.4)
 
+_CREATE = """
+INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, events)
+VALUES (:id, 'local', 'bench', 'tool', :title, '{}', 'queued', :now, 1);
+INSERT INTO event (task, number, at, kind, data)
+VALUES (last_insert_rowid(), 1, :now, 'created', '{}')"""
+
+_CLAIM = """
+UPDATE task SET state = 'running', started_at = :now, boot_id = 'boot', started_boot = :now,
+                events = events + 1
+WHERE id = :id AND attempt = 1 AND state = 'queued';
+INSERT INTO event (task, number, at, kind, data)
+SELECT seq, events, :now, 'started', '{"attempt":1}' FROM task WHERE id = :id"""
+
+_FINISH = """
+UPDATE task SET state = 'succeeded', finished_at = :now, events = events + 1
+WHERE id = :id AND attempt = 1 AND state IN ('running', 'input_required');
+INSERT INTO event (task, number, at, kind, data)
+SELECT seq, events, :now, 'finished', '{"state":"succeeded"}' FROM task WHERE id = :id;
+INSERT INTO signal (key, task, owner, session, kind, text, data, state, channel, created_at)
+SELECT id || ':end', seq, owner, session, 'completed', title || ' finished after 0.0s',
+       '{"state":"succeeded"}', 'pending', 'inbox', :now FROM task WHERE id = :id"""
+
 
 async def run(effort: Effort, folder: Path) -> list[Row]:
-    """One row."""
+    """One row for each raw limit."""
     count = effort.count(5000)
     store = open_store(folder / "home", boot_id())
-    writer = bare.BareWriter(folder / "bare.db")
+    await open_store(folder / "same", boot_id()).close()  # makes our tables
+    same = bare.durable(Path(Home(folder / "same").database), "foreign_keys = ON")
+    writers = {
+        "plain": bare.BareWriter(bare.connect(folder / "bare.db")),
+        "same": bare.BareWriter(same),
+    }
 
     async def ours() -> float:
         return await rate(count, lambda number: whole_task(store, number))
 
-    async def raw() -> float:
-        return await rate(count, lambda number: bare_task(writer, number))
+    async def plain_rows() -> float:
+        return await rate(count, lambda number: _plain_task(writers["plain"], number))
+
+    async def same_rows() -> float:
+        return await rate(count, lambda number: _same_task(writers["same"], number))
+
+    next_to_same = Pairs([], [])
+
+    async def both_raw() -> float:
+        next_to_same.raw.append(await same_rows())
+        return await plain_rows()
 
     try:
-        pairs = await in_turn(ours, raw, effort.rounds)
+        pairs = await in_turn(ours, both_raw, effort.rounds)
     finally:
         await store.close()
-        writer.close()
-    return [pairs.row(f"throughput, {CALLERS} callers", "tasks/s", target=TARGET)]
+        for writer in writers.values():
+            writer.close()
+    next_to_same = Pairs(pairs.ours, next_to_same.raw[1:])
+    return [
+        pairs.row(f"throughput, {CALLERS} callers, plain rows", "/s", target=TARGET),
+        next_to_same.row(f"throughput, {CALLERS} callers, same rows", "/s", target=TARGET),
+    ]
 
 
 async def whole_task(store: SqliteStore, number: int) -> None:
@@ -53,14 +98,21 @@ async def whole_task(store: SqliteStore, number: int) -> None:
         raise RuntimeError(f"{task_id} was not finished")
 
 
-async def bare_task(writer: bare.BareWriter, number: int) -> None:
-    """The same three commits, bare."""
+async def _plain_task(writer: bare.BareWriter, number: int) -> None:
     task_id = new_id()
     spec = f'{{"number":{number}}}'
     values = (task_id, "local", "bench", "tool", f"no-op {number}", spec, clock.now())
     await writer.write(bare.INSERT, values)
     await writer.write(bare.CLAIM, (clock.now(), task_id))
     await writer.write(bare.FINISH, (clock.now(), task_id))
+
+
+async def _same_task(writer: bare.BareWriter, number: int) -> None:
+    task_id = new_id()
+    title = f"no-op {number}"
+    await writer.write(_CREATE, {"id": task_id, "title": title, "now": clock.now()})
+    await writer.write(_CLAIM, {"id": task_id, "now": clock.now()})
+    await writer.write(_FINISH, {"id": task_id, "now": clock.now()})
 
 
 async def rate(count: int, work: Callable[[int], Awaitable[None]], callers: int = CALLERS) -> float:

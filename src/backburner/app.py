@@ -1,5 +1,6 @@
 """The public handles: Backburner, Session, Task, Signal. They compose what is below, no more."""
 
+import asyncio
 import contextlib
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -25,7 +26,6 @@ from backburner.model.signals import Signal as SignalRecord
 from backburner.model.signals import SignalState
 from backburner.model.states import State
 from backburner.model.task import Task as TaskRecord
-from backburner.runtime.election import call_keeper
 from backburner.runtime.feed import Feed
 from backburner.runtime.output import cursor_at, read_task_output
 from backburner.runtime.retention import prune
@@ -60,8 +60,8 @@ class Backburner:
         self._feed = Feed(store)
         self.tasks = TaskService(store, self.home, self.settings, self._feed)
         self.inbox = SignalService(store, self._feed)
-        if await store.active():
-            call_keeper(self.home)  # after a reboot, or when keeper and guardian were killed
+        await self.tasks.see_to_keeper()
+        self._keeper_care = asyncio.create_task(self.tasks.keep_seeing_to_keeper())
         return self
 
     async def __aexit__(
@@ -71,6 +71,8 @@ class Backburner:
         trace: TracebackType | None,
     ) -> None:
         if self._feed is not None and self._store is not None:
+            self._keeper_care.cancel()
+            await asyncio.wait([self._keeper_care])
             self._feed.close()
             await self._store.close()
             self._feed = self._store = None

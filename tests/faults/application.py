@@ -35,7 +35,10 @@ class Behaviour:
     name: str
     line: str
     exit_code: int | None = None
-    """None: it is killed, or stopped."""
+    """None: it is killed, or stopped, or takes too long."""
+    endless: bool = False
+    """Somebody has to stop it."""
+    max_runtime: float = 600
 
 
 def behaviour(name: str, seconds: str) -> Behaviour:
@@ -50,13 +53,21 @@ def behaviour(name: str, seconds: str) -> Behaviour:
             return Behaviour(name, "kill -9 $$")
         case ["linger"]:
             return Behaviour(name, f"env -i setsid -f sleep {seconds}", 0)
+        case ["limited"]:
+            return Behaviour(name, f"sleep {seconds}", max_runtime=0.6)
         case ["forever"]:
-            return Behaviour(name, f"sleep {seconds} & env -i setsid sleep {seconds} & wait")
+            line = f"sleep {seconds} & env -i setsid sleep {seconds} & wait"
+            return Behaviour(name, line, endless=True)
+        case ["stubborn"]:
+            return Behaviour(name, f"trap '' TERM; sleep {seconds} & wait", endless=True)
         case _:
             raise ValueError(name)
 
 
-NAMES = ("exit-0", "exit-0", "exit-3", "exit-137", "talk", "talk", "crash", "linger", "forever")
+NAMES = (
+    *("exit-0", "exit-3", "exit-137", "talk", "talk", "crash"),
+    *("linger", "limited", "forever", "stubborn"),
+)
 
 
 class Notebook:
@@ -80,6 +91,7 @@ def notes(path: Path) -> list[dict[str, Any]]:
 async def operate(session: Session, folder: Path, name: str, seconds: str, seed: int) -> None:
     """Start jobs, a few at a time, and do something with each of them."""
     started = Notebook(folder / "started")
+    stopped = Notebook(folder / "stopped")
     numbers = iter(range(OPERATIONS))
 
     async def one_after_the_other() -> None:
@@ -94,14 +106,15 @@ async def operate(session: Session, folder: Path, name: str, seconds: str, seed:
                 token += f"-{os.getpid()}"
             line = f"echo ran >>{folder}/ran-{token}; {kind.line}"
             try:
-                task = await session.run(line, id=chosen)
+                task = await session.run(line, id=chosen, max_runtime=kind.max_runtime)
             except LimitReached:
                 continue
             started.note(id=task.id, behaviour=kind.name, token=token)
             then = dice.random()
-            if kind.name == "forever":
+            if kind.endless or then < 0.1:
                 if then < 0.5:
-                    await task.stop(force=then < 0.25, grace=1)
+                    await task.stop(force=then < 0.25, grace=0.3)
+                    stopped.note(id=task.id, state=task.state)
             elif then < 0.3:
                 with contextlib.suppress(NotFound):
                     await task.wait()

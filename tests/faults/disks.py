@@ -1,59 +1,37 @@
-"""Small disks for tests: pytest runs once more, in a mount namespace of its own.
-
-What is mounted there nobody else sees, and it goes with the last process of that run. Root needs
-nothing else; an ordinary user becomes root of a user namespace for this.
-"""
+"""A small disk in place of a home folder, for tests that `apart.py` runs in mounts of their own."""
 
 import os
-import shutil
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import REPOSITORY
-from tests.faults.victims import kill_all_of_ours
+from tests.faults.victims import all_pids, kill_all_of_ours
 from tests.waiting import wait_until
 
 PAGE = 4096
 
 
-def run_in_own_mounts(test: str) -> None:
-    """Run one test of a file that pytest does not find by itself; fail with what it says."""
-    __tracebackhide__ = True
-    unshare = shutil.which("unshare")
-    if unshare is None:
-        pytest.fail("unshare is missing: install util-linux")
-    become_root = [] if os.geteuid() == 0 else ["--map-root-user"]
-    run = subprocess.run(
-        [unshare, "--mount", *become_root, sys.executable, "-m", "pytest"]
-        + ["-q", "-p", "no:cacheprovider", f"tests/faults/{test}"],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=110,
-        check=False,
-    )
-    if run.returncode != 0:
-        pytest.fail(f"{test} failed:\n{run.stdout}{run.stderr}", pytrace=False)
-
-
 class Disk:
-    """A small disk in memory, mounted in place of a home folder."""
+    """A disk in memory, mounted at a folder."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
         self._filling = place / "filling"
 
     def mount(self, size: str) -> None:
-        options = f"size={size},mode=700"
-        _run("mount", "-t", "tmpfs", "-o", options, "backburner-test", str(self.place))
+        options = ["-o", f"size={size},mode=700"]
+        _run("mount", "-t", "tmpfs", *options, "backburner-test", str(self.place))
 
     def remount(self, option: str) -> None:
         """`ro` or `rw`."""
         _run("mount", "-o", f"remount,{option}", str(self.place))
+
+    def unmount(self) -> bool:
+        """Whether that went well; not while somebody uses it."""
+        command = ["umount", str(self.place)]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
     def is_full(self) -> bool:
         """Whether not a page is left."""
@@ -72,28 +50,6 @@ class Disk:
         """Give them back."""
         self._filling.unlink()
 
-    def users(self) -> str:
-        import glob
-        out = [subprocess.run(["umount", str(self.place)], capture_output=True, check=False, text=True).stderr]
-        for d in glob.glob("/proc/[0-9]*"):
-            for n in ("maps", "mountinfo"):
-                try:
-                    t = open(f"{d}/{n}").read()
-                except OSError:
-                    continue
-                if str(self.place) in t:
-                    out.append(f"{d}/{n} {open(d + '/cmdline').read()!r}")
-            for l in (*glob.glob(d + "/fd/*"), d + "/cwd", d + "/root"):
-                try:
-                    if str(self.place) in os.readlink(l): out.append(l + " " + open(d + '/cmdline').read())
-                except OSError: pass
-        return chr(10).join(out)
-
-    def unmount(self) -> bool:
-        """Whether that went well; not while somebody uses it."""
-        command = ["umount", str(self.place)]
-        return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
 
 @pytest.fixture
 def disk(home: Path) -> Iterator[Disk]:
@@ -102,8 +58,34 @@ def disk(home: Path) -> Iterator[Disk]:
     disk.mount("6m")
     yield disk
     kill_all_of_ours(home)
-    # A job that is still there would keep it busy.
-    wait_until(disk.unmount, timeout=10, message=lambda: f"{home} is in use: {disk.users()}")
+    # A job that is still there keeps it busy.
+    wait_until(disk.unmount, timeout=10, message=lambda: f"{home} is in use by {_users_of(home)}")
+
+
+def _users_of(folder: Path) -> list[str]:
+    """Processes that have a file of it open or in their memory."""
+    found: list[str] = []
+    for pid in all_pids():
+        links = [Path(f"/proc/{pid}/cwd"), *Path(f"/proc/{pid}/fd").glob("*")]
+        names = [name for link in links if (name := _target(link)).startswith(str(folder))]
+        if str(folder) in _text(Path(f"/proc/{pid}/maps")):
+            names.append("in its memory")
+        found += [f"{pid} ({_text(Path(f'/proc/{pid}/comm')).strip()}): {name}" for name in names]
+    return found
+
+
+def _target(link: Path) -> str:
+    try:
+        return os.readlink(link)
+    except OSError:
+        return ""
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
 
 
 def _run(*command: str) -> None:

@@ -4,16 +4,15 @@ Running jobs keep their exit codes, starts fail cleanly, limits and stops hold, 
 and when there is room everything is as it should be: also when the keeper was killed meanwhile.
 """
 
-import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 
 from backburner import Backburner, ErrorKind, Session, State, StoreFull, Task
 from tests.faults.disks import PAGE, Disk
-from tests.faults.disks import disk as disk
 from tests.faults.victims import (
     kill_all_of_ours,
     kill_keeper,
@@ -21,7 +20,7 @@ from tests.faults.victims import (
     unique_seconds,
     wait_for_keeper,
 )
-from tests.waiting import pause_async, wait_until, wait_until_async
+from tests.waiting import pause_async, wait_until_async
 
 JOBS = 5
 
@@ -66,9 +65,7 @@ async def test_running_jobs_keep_their_exit_codes(
     check_integrity(home)
 
 
-async def test_limits_hold(
-    disk: Disk, home: Path, disturb: Callable[[], None]
-) -> None:
+async def test_limits_hold(disk: Disk, home: Path, disturb: Callable[[], None]) -> None:
     """A5, X2: no room is no reason to let a job run on."""
     number = unique_seconds()
     async with Backburner.open(home) as bb:
@@ -133,21 +130,21 @@ async def starts_are_refused(session: Session, home: Path) -> list[str]:
 
     The first ones may find a place that the record has left in its own files.
     """
-    refused: list[str] = []
+    refused: dict[str, str] = {}
     for number in range(200):
         name = f"start-{number}"
         try:
             await session.run("true", id=name)
         except StoreFull as error:
-            assert "free some space" in str(error)
-            refused.append(name)
+            refused[name] = str(error)
             if len(refused) == 5:
                 break
     assert len(refused) == 5, "the disk was not full"
-    for name in refused:
+    for name, said in refused.items():
+        assert "free some space" in said
         assert not list((home / "launch").glob(f"{name}.*"))
         assert not list((home / "tasks").glob(f"{name}.*"))
-    return refused
+    return list(refused)
 
 
 def exit_code_on_disk(home: Path, task: Task) -> bool:
@@ -170,6 +167,6 @@ async def all_is_well(session: Session, refused: list[str]) -> None:
 
 def check_integrity(home: Path) -> None:
     """SQLite's own word that nothing is damaged."""
-    connection = apsw.Connection(str(home / "backburner.db"))
+    connection: Any = apsw.Connection(str(home / "backburner.db"))
     assert connection.execute("PRAGMA integrity_check").get == "ok"
     connection.close()

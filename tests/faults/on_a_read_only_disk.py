@@ -10,7 +10,6 @@ import pytest
 
 from backburner import Backburner, State, StoreUnusable
 from tests.faults.disks import Disk
-from tests.faults.disks import disk as disk
 from tests.faults.victims import guardians_of, keepers_of
 from tests.waiting import wait_until
 

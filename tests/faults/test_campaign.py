@@ -121,7 +121,7 @@ class Round:
                 note["id"]: (behaviour(note["behaviour"], self.seconds), note["token"])
                 for note in started
             }
-            endless = {key for key, (kind, _) in expected.items() if kind.name == "forever"}
+            endless = {key for key, (kind, _) in expected.items() if kind.endless}
             unknown = [task for task in tasks.values() if task.id not in expected]
             others = [task for task in tasks.values() if task.id not in endless]
             await asyncio.gather(
@@ -130,8 +130,10 @@ class Round:
                 *(self.until_over_or_endless(task) for task in unknown),
                 *(task.wait(PATIENCE_S) for task in others),
             )
+            stops = {note["id"]: note["state"] for note in notes(self.folder / "stopped")}
             for task in tasks.values():
                 await self.check_record(task)
+                assert stops.get(task.id, task.state) == task.state, "it changed after its end"
                 if task.id in expected:
                     await self.check_ending(task, *expected[task.id])
             await asyncio.gather(*(task.stop(force=True) for task in tasks.values()))
@@ -141,7 +143,7 @@ class Round:
         return len(tasks)
 
     async def until_over_or_endless(self, task: Task) -> None:
-        if f"sleep {self.seconds} &" in str(task.record.spec["command"]):
+        if f"sleep {self.seconds} &" in str(task.record.spec["command"]):  # see `behaviour`
             await task.stop(force=True)
         await task.wait(PATIENCE_S)
 
@@ -159,14 +161,16 @@ class Round:
         ran = ran_file.read_text().split() if ran_file.exists() else []
         text = (await task.output(raw=True)).text
         seen = (task.id, kind.name, task.record, ran, text)
-        if kind.name == "forever":
-            assert task.state is State.CANCELED, seen
+        if task.state is State.CANCELED:
+            assert task.record.stop is not None or task.record.place is None, seen
             assert len(ran) <= 1, seen  # it may have been stopped before it ran
             return
+        assert not kind.endless, seen
         assert ran == ["ran"], seen
-        if kind.name == "crash":
+        if kind.exit_code is None:
+            expected = ErrorKind.KILLED if kind.name == "crash" else ErrorKind.TIMEOUT
             assert task.error is not None, seen
-            assert task.error.kind is ErrorKind.KILLED, seen
+            assert task.error.kind is expected, seen
         else:
             assert task.exit_code == kind.exit_code, seen
         if kind.name == "talk":

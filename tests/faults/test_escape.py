@@ -27,10 +27,9 @@ from tests.faults.victims import (
 )
 from tests.waiting import wait_until_async
 
-PYTHON = f"{shlex.quote(sys.executable)} -S -c"
+pytestmark = pytest.mark.slow  # each takes a second; there are many
 
-GRACE = 0.3
-"""Enough for the polite; the others are not worth waiting for."""
+PYTHON = f"{shlex.quote(sys.executable)} -S -c"
 
 EVERYTHING_AT_ONCE = """
 import os, signal, sys
@@ -81,7 +80,9 @@ class Artist:
     ends: bool = False
     """The job itself ends well and at once, and leaves the rest behind."""
     suspended: bool = False
-    """All of it is stopped, as by Ctrl-Z, the wrapper included."""
+    """All of it is stopped, as by Ctrl-Z, the wrapper included; it is to hear TERM all the same."""
+    grace: float = 0.3
+    """Seconds; the impolite are not worth waiting for."""
 
 
 ARTISTS = {
@@ -93,7 +94,9 @@ ARTISTS = {
     "all of it": Artist(f"exec {PYTHON} {shlex.quote(EVERYTHING_AT_ONCE)} NUMBER", ends=True),
     "hops": Artist(f"exec {PYTHON} {shlex.quote(HOPPER)} NUMBER", sleepers=0, ends=True),
     "fork bomb": Artist(FORK_BOMB, sleepers=16),
-    "is suspended": Artist("sleep NUMBER & sleep NUMBER", sleepers=2, suspended=True),
+    "is suspended": Artist(
+        "trap 'echo heard it; exit' TERM; sleep NUMBER & wait", suspended=True, grace=30
+    ),
 }
 
 
@@ -135,9 +138,11 @@ async def test_x2_stop_ends_a_job_that(
         await under_way(task, artist, number)
         check_cgroup(task, cgroups)
         before_stop()
-        await task.stop(grace=GRACE)
+        await task.stop(grace=artist.grace)
         assert mentioning(number) == []
         check_record(task, State.SUCCEEDED if artist.ends else State.CANCELED)
+        if artist.suspended:
+            assert (await task.output()).text == "heard it\n"
         await nothing_follows(bb.session("s"), task)
 
 
@@ -161,7 +166,7 @@ async def test_x2_stop_ends_a_daemon_that_rewrote_its_title(
         assert task.record.leftovers == 1
         check_cgroup(task, cgroups)
         before_stop()
-        await task.stop(grace=GRACE)
+        await task.stop()
         assert mentioning(f":{port}") == []
         assert not listens(port)
         check_record(task, State.SUCCEEDED)

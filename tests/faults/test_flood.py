@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from backburner import Backburner, Settings, State, Task
+from tests.faults.apart import run_apart
 from tests.faults.victims import (
     kill_all_of_ours,
     kill_keeper,
@@ -42,9 +43,7 @@ def quick_end(home: Path) -> Iterator[None]:
         ("dd if=/dev/zero bs=64k count=16000 status=none", 0, 16000 * 65536),
     ],
 )
-async def test_x3_a_flood_costs_little_disk(
-    home: Path, line: str, code: int, least: int
-) -> None:
+async def test_x3_a_flood_costs_little_disk(home: Path, line: str, code: int, least: int) -> None:
     """X3: tens of MB at the peak, about 1.3 MB after; the job runs as if nobody looked."""
     async with Backburner.open(home) as bb:
         task = await bb.session("s").run(line)
@@ -88,7 +87,7 @@ async def test_x3_standard_error_apart_is_bounded_too(home: Path) -> None:
     for text, name, letter in ((chunk.text, "out", "o"), (chunk.stderr_text, "err", "e")):
         assert text.startswith(f"{name}-begin\n{letter}\n")
         assert text.endswith(f"{letter}\n{name}-end\n")
-        others = {line for line in text.splitlines()} - {f"{name}-begin", f"{name}-end", letter}
+        others = set(text.splitlines()) - {f"{name}-begin", f"{name}-end", letter}
         assert len(others) == 1, "one note of what is left out, and not a byte of the other stream"
 
 
@@ -135,6 +134,11 @@ async def test_x3_a_daemon_that_floods_stays_bounded(home: Path) -> None:
         check_head(head)
         assert [int(line) for line in tail[:-1]] == list(range(int(tail[0]), int(tail[-2]) + 1))
         assert len(note) == 1
+
+
+def test_x3_a_flood_is_bounded_without_inotify_watches() -> None:
+    """X3: a limit that editors and file watchers use up."""
+    run_apart("on_few_watches.py", own_user=True)
 
 
 def files_of(task: Task) -> list[os.stat_result]:

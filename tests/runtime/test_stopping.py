@@ -47,6 +47,28 @@ async def said(task: Task, text: str) -> None:
     await wait_until_async(seen)
 
 
+async def test_a4_a_stop_right_after_the_start_is_heard_too(shared_home: Path) -> None:
+    """Its shell outlives TERM: sent before the command is there, it would be lost on it."""
+    async with Backburner.open(shared_home) as bb:
+        session = bb.session("right after")
+        loop = asyncio.get_running_loop()
+
+        async def stopped_after() -> float:
+            task = await session.run(["sleep", "3600"])
+
+            async def runs() -> bool:
+                return (await task.refresh()).state is State.RUNNING
+
+            await wait_until_async(runs)
+            began = loop.time()
+            await task.stop(grace=20)
+            assert task.state is State.CANCELED
+            return loop.time() - began
+
+        took = [await stopped_after() for _ in range(8)]
+        assert max(took) < 10, took
+
+
 async def test_a4_force_does_not_ask(shared_home: Path) -> None:
     async with Backburner.open(shared_home) as bb:
         task = await bb.session("force").run("trap 'echo bye' TERM; echo up; sleep 3600 & wait")

@@ -43,8 +43,10 @@ class KeeperLock:
         except OSError:
             os.close(fd)
             return None
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
+        name = f"{os.getpid()}\n".encode()
+        with contextlib.suppress(OSError):  # a full disk; the lock is what counts
+            os.pwrite(fd, name, 0)
+            os.ftruncate(fd, len(name))
         lock = cls(home, fd)
         _held[home.keeper_lock] = lock
         return lock

@@ -20,7 +20,15 @@ from backburner.model.states import ErrorKind
 from backburner.model.task import EndedFor, StopRequest, Task
 from backburner.work.process.identity import open_pidfd
 from backburner.work.process.tree import Tree
-from backburner.work.process.wrapper import Alive, Condition, Ended, NotBegun, Vanished, inspect
+from backburner.work.process.wrapper import (
+    Alive,
+    Condition,
+    Ended,
+    NotBegun,
+    Vanished,
+    inspect,
+    is_wrapper,
+)
 
 _SETTLE_S = 0.1
 """What is still ending when the job has ended is not called left behind."""
@@ -28,6 +36,9 @@ _SETTLE_S = 0.1
 _KILL_AGAIN_S = 1.0
 _KILLS_BEFORE_WORD = 10
 """After so many, the kernel itself holds what is left, and that is worth telling."""
+
+_YOUNG_S = 2.0
+"""By this age a job's wrapper has started its command, if it ever will."""
 
 _LONGEST_NAP_S = 60.0
 _LOOK_AGAIN_S = 0.01
@@ -178,6 +189,7 @@ class Job:
         began = self._loop.time()
         self.stop = self.stop or StopRequest(clock.now(), grace_s)
         if grace_s > 0:
+            await self._until_begun()
             watched = self.tree.send(signal.SIGTERM)
             for fd in self.tree.send(signal.SIGCONT):  # a suspended process hears nothing else
                 os.close(fd)
@@ -197,6 +209,15 @@ class Job:
                 )
         if self._pidfd is not None:
             self._forget_pidfd()
+
+    async def _until_begun(self) -> None:
+        """The wrapper outlives TERM: a command that it has yet to start would not hear of it."""
+        place = self.task.place
+        while place is not None and clock.boot_now() - place.started_boot < _YOUNG_S * clock.SECOND:
+            members = self.tree.members()
+            if not members or not all(is_wrapper(pid) for pid in members):
+                return
+            await asyncio.sleep(_LOOK_AGAIN_S)
 
     # What is left behind
 

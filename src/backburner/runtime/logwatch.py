@@ -1,8 +1,8 @@
 """Keeping the logs of running jobs bounded while the jobs write.
 
 The kernel tells when a log grows (inotify); it is looked at most every 10 ms, because a job can
-write a gigabyte in a second and each look costs a system call. Where there is no inotify, every
-log is looked at ten times a second.
+write a gigabyte in a second and each look costs a system call. A log of which the kernel cannot
+tell (no inotify, or no more watches for this user) is looked at ten times a second.
 """
 
 import asyncio
@@ -72,32 +72,43 @@ class LogWatch:
         self._loop = asyncio.get_running_loop()
         self._logs: set[WatchedLog] = set()
         self._by_watch: dict[int, WatchedLog] = {}
+        self._by_clock: set[WatchedLog] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._clock: asyncio.TimerHandle | None = None
         try:
             self._inotify: Inotify | None = Inotify()
             self._loop.add_reader(self._inotify.fileno(), self._something_grew)
         except OSError:
             self._inotify = None
-            self._timer = self._loop.call_later(_WITHOUT_INOTIFY_S, self._look_at_all)
 
     def add(self, log: WatchedLog) -> None:
         """Look after this log from now on."""
         self._logs.add(log)
-        if self._inotify is not None:
+        if not self._watch(log):
+            self._by_clock.add(log)
+            if self._clock is None:
+                self._clock = self._loop.call_later(_WITHOUT_INOTIFY_S, self._look_by_clock)
+        log.look()  # what it wrote before we came
+
+    def _watch(self, log: WatchedLog) -> bool:
+        """Whether the kernel will tell when it grows."""
+        if self._inotify is None:
+            return False
+        try:
             for path in log.paths:
-                try:
-                    watch = self._inotify.add(path, Watch.MODIFY)
-                except OSError:
-                    continue  # no more watches for this user: bounded at the end only
+                watch = self._inotify.add(path, Watch.MODIFY)
                 log.watches.append(watch)
                 self._by_watch[watch] = log
-        log.look()  # what it wrote before we came
+        except OSError:
+            return False
+        return True
 
     def remove(self, log: WatchedLog) -> None:
         """The job has ended: trim its log to what is kept, and let go."""
         if log not in self._logs:
             return
         self._logs.discard(log)
+        self._by_clock.discard(log)
         for watch in log.watches:
             self._by_watch.pop(watch, None)
             if self._inotify is not None:
@@ -107,8 +118,9 @@ class LogWatch:
 
     def close(self) -> None:
         """Let go of everything."""
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._clock):
+            if timer is not None:
+                timer.cancel()
         if self._inotify is not None:
             self._loop.remove_reader(self._inotify.fileno())
             self._inotify.close()
@@ -130,7 +142,11 @@ class LogWatch:
             log.look()
         self._loop.add_reader(self._inotify.fileno(), self._something_grew)
 
-    def _look_at_all(self) -> None:
-        for log in self._logs:
+    def _look_by_clock(self) -> None:
+        for log in self._by_clock:
             log.look()
-        self._timer = self._loop.call_later(_WITHOUT_INOTIFY_S, self._look_at_all)
+        self._clock = (
+            self._loop.call_later(_WITHOUT_INOTIFY_S, self._look_by_clock)
+            if self._by_clock
+            else None
+        )

@@ -1,6 +1,7 @@
 """The life of tasks as callers see it: start, find, wait, stop, read."""
 
 import asyncio
+import contextlib
 import errno
 import os
 from collections.abc import AsyncIterator
@@ -23,7 +24,7 @@ from backburner.model.home import Home
 from backburner.model.limits import DEFAULT_GRACE_S, TITLE_MAX_CHARS, Settings
 from backburner.model.states import ErrorKind, Kind
 from backburner.model.task import NewTask, Task, preview
-from backburner.runtime.election import call_keeper
+from backburner.runtime.election import call_keeper, keeper_pid
 from backburner.runtime.feed import Feed
 from backburner.runtime.output import describe
 from backburner.store.protocol import Scope, Store
@@ -31,6 +32,8 @@ from backburner.work import shell
 from backburner.work.process.wrapper import problem
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+_KEEPER_LOOK_S = 5.0
 
 _CANDIDATES = 10
 """How many tasks an ambiguous prefix lists."""
@@ -54,6 +57,21 @@ class TaskService:
         self._home = home
         self._settings = settings
         self._feed = feed
+
+    async def see_to_keeper(self) -> None:
+        """Call a keeper where active tasks have none: after a reboot, or when somebody killed it
+
+        and its guardian.
+        """
+        with contextlib.suppress(BackburnerError):
+            if keeper_pid(self._home) is None and await self._store.active():
+                call_keeper(self._home)
+
+    async def keep_seeing_to_keeper(self) -> None:
+        """For as long as an application is open: who waits for a task must not wait in vain."""
+        while True:
+            await asyncio.sleep(_KEEPER_LOOK_S)
+            await self.see_to_keeper()
 
     # Starting
 

@@ -61,6 +61,8 @@ async def test_promise_2_each_session_sees_its_own_and_the_owner_all_of_theirs(
     mine = await ended(store, "bg_1", scope=ADA)
     other = await ended(store, "bg_2", scope=ADAS_OTHER_SESSION)
     bobs = await ended(store, "bg_3", scope=BOB)
+    for scope in (ADA, ADAS_OTHER_SESSION, BOB):
+        await queued(store, f"w-{scope.owner}-{scope.session}", scope=scope)
     for scope, expected in (
         (ADA, [mine]),
         (ADAS_OTHER_SESSION, [other]),
@@ -68,7 +70,12 @@ async def test_promise_2_each_session_sees_its_own_and_the_owner_all_of_theirs(
         (EVERY_SESSION_OF_ADA, [other, mine]),
         (Scope("bob"), [bobs]),
     ):
-        assert await store.newest(scope, limit=10) == expected
+        assert await store.newest(scope, limit=10, states=TERMINAL) == expected
+        assert len(await store.newest(scope, limit=10)) == 2 * len(expected)
+        waits = await store.newest(scope, limit=10, states=ACTIVE)
+        assert [(task.owner, task.session) for task in waits] == [
+            (task.owner, task.session) for task in expected
+        ]
         assert await store.find("bg_", scope, 10) == expected
         assert {signal.task for signal in await store.signals(scope)} == {t.id for t in expected}
         ids = {task.id for task in await store.prunable(2**62, scope, 10)}

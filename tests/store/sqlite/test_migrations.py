@@ -131,6 +131,25 @@ async def test_a_migration_that_fails_leaves_the_version_before_it(
     await queued(open_here())
 
 
+async def test_a_file_without_our_name_on_it_has_no_tables_of_ours(
+    root: Path, database: Path, open_here: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed in between, and the home would be taken for another program's ever after."""
+
+    def die(_: object) -> None:
+        raise KeyboardInterrupt
+
+    root.mkdir()
+    connection = connect(str(database))
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "mark_as_ours", die)
+        with pytest.raises(KeyboardInterrupt):
+            migrate(connection)
+    assert is_empty(connection)
+    connection.close()
+    await queued(open_here())
+
+
 async def test_a_reader_wants_a_record_that_is_there_and_current(
     root: Path, database: Path, open_here: Open
 ) -> None:

@@ -16,6 +16,7 @@ import pytest
 from backburner.model.errors import StoreError, StoreUnusable
 from backburner.store.sqlite import connection
 from backburner.store.sqlite.connection import refuse_unsafe_sqlite
+from backburner.store.sqlite.migrations import migrations
 from backburner.store.sqlite.reader import Reader
 from backburner.store.sqlite.store import SqliteStore
 from tests.store.conformance.making import ADA, ended, queued
@@ -72,7 +73,8 @@ async def test_a_fresh_record_is_marked_as_ours_and_durable(store: object, datab
 
 FOREIGN = {
     "another application": "PRAGMA application_id = 1234; CREATE TABLE stamps (id)",
-    "another application of our version": "PRAGMA application_id = 1234; PRAGMA user_version = 1",
+    "another application of our version": "PRAGMA journal_mode = WAL; "
+    f"PRAGMA application_id = 1234; PRAGMA user_version = {max(migrations())}",
     "a nameless one": "CREATE TABLE stamps (id)",
     "a nameless one with a version": "CREATE TABLE stamps (id); PRAGMA user_version = 1",
 }

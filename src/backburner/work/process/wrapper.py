@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from backburner.model.home import AttemptFolder
+from backburner.work.process.identity import read_proc
 from backburner.work.process.mark import Mark, marking_children
 
 _SCRIPT = """\
@@ -40,6 +41,7 @@ echo "$?" >&4
 # The wrapper's own standard error goes to its file: a shell says there that a command was killed
 # by a signal, which the exit code alone cannot tell from `exit 137`.
 
+_NAME = "backburner-job"
 _WRAPPER_PAD = b"\n" * 512
 _EXIT_PAD = b"\n" * 4
 
@@ -137,7 +139,7 @@ def start(folder: AttemptFolder, launch: Launch, *, mark: Mark, cgroup: str | No
             with marking_children(mark):
                 pid = os.posix_spawn(
                     shell,
-                    ["backburner-job", *options, "-c", _SCRIPT, "backburner-job",
+                    [_NAME, *options, "-c", _SCRIPT, _NAME,
                      f"{launch.umask:04o}", str(launch.open_files), launch.cwd, procs,
                      *launch.argv],
                     launch.environment,
@@ -157,6 +159,11 @@ def start(folder: AttemptFolder, launch: Launch, *, mark: Mark, cgroup: str | No
             os.close(word)
             raise
         return Started(pid, word)
+
+
+def is_wrapper(pid: int) -> bool:
+    """Whether it is a wrapper, or a child of one that has yet to become its command."""
+    return read_proc(pid, "cmdline").startswith(f"{_NAME}\0".encode())
 
 
 def _make_empty(path: str) -> None:

@@ -1,0 +1,38 @@
+"""Tests that need a machine of their own: pytest runs once more, in namespaces of its own.
+
+What is mounted or limited there nobody else notices, and it goes with the last process of that
+run. Such tests are in files that pytest does not find by itself (`on_…`), and a test beside them
+runs each. An ordinary user becomes root of a user namespace for this.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.conftest import REPOSITORY
+
+
+def run_apart(test: str, *, own_user: bool = False) -> None:
+    """Run one test, or all of a file; fail with what it says."""
+    __tracebackhide__ = True
+    unshare = shutil.which("unshare")
+    if unshare is None:
+        pytest.fail("unshare is missing: install util-linux")
+    options = ["--mount"]
+    if own_user or os.geteuid() != 0:
+        options += ["--user", "--map-root-user"]
+    plugins = ["-p", "no:cacheprovider", "-p", "tests.faults.disks"]
+    pytest_again = [sys.executable, "-m", "pytest", "-q", *plugins]
+    run = subprocess.run(
+        [unshare, *options, *pytest_again, f"tests/faults/{test}"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    if run.returncode != 0:
+        pytest.fail(f"{test} failed:\n{run.stdout}{run.stderr}", pytrace=False)

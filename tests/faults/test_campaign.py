@@ -65,6 +65,10 @@ class Round:
         self.folder.mkdir()
         for index in range(APPLICATIONS):
             self.start(f"r{self.number}a{index}")
+        wait_until(
+            lambda: len(notes(self.folder / "started")) >= 2 * APPLICATIONS,
+            message="the applications do not get going",
+        )
         for _ in range(self.dice.randint(2, 5)):
             pause(self.dice.uniform(0.02, 0.5), because="the moment of a kill is random")
             self.kill_somebody()

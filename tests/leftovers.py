@@ -86,7 +86,6 @@ def _links(pid: int) -> Iterator[bytes]:
             continue
 
 
-
 def _printable(command: bytes) -> str:
     text = command.replace(b"\0", b" ").decode(errors="replace").strip()
     return text[:200] or "(no command line)"

@@ -57,9 +57,14 @@ def disk(home: Path) -> Iterator[Disk]:
     disk = Disk(home)
     disk.mount("6m")
     yield disk
-    kill_all_of_ours(home)
+
+    def let_go() -> bool:
+        # In turns: one that was just being started may have escaped the first look.
+        kill_all_of_ours(home)
+        return disk.unmount()
+
     # A job that is still there keeps it busy.
-    wait_until(disk.unmount, timeout=10, message=lambda: f"{home} is in use by {_users_of(home)}")
+    wait_until(let_go, timeout=10, message=lambda: f"{home} is in use by {_users_of(home)}")
 
 
 def _users_of(folder: Path) -> list[str]:

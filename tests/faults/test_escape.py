@@ -21,6 +21,7 @@ from tests.faults.victims import (
     all_pids,
     arguments_of,
     is_running,
+    kill,
     kill_all_of_ours,
     kill_keeper,
     unique_seconds,
@@ -115,6 +116,24 @@ def before_stop(request: pytest.FixtureRequest, home: Path) -> Iterator[Callable
 
 
 @pytest.fixture
+def number() -> Iterator[str]:
+    """How long the processes of this test sleep; one that got away does not go on to do so."""
+    number = unique_seconds()
+    yield number
+    kill(*mentioning(number))
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port that nobody listens on; nor does anybody when the test has failed."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    yield port
+    kill(*mentioning(f":{port}"))
+
+
+@pytest.fixture
 def bystander() -> Iterator[None]:
     """A process of nobody's task, which has to live."""
     process = subprocess.Popen(["sleep", unique_seconds()], start_new_session=True)
@@ -128,11 +147,10 @@ def bystander() -> Iterator[None]:
 @pytest.mark.usefixtures("bystander")
 @pytest.mark.parametrize("name", ARTISTS)
 async def test_x2_stop_ends_a_job_that(
-    name: str, home: Path, cgroups: bool, before_stop: Callable[[], object]
+    name: str, number: str, home: Path, cgroups: bool, before_stop: Callable[[], object]
 ) -> None:
     """X2: stop ends every descendant, whatever it did to get away."""
     artist = ARTISTS[name]
-    number = unique_seconds()
     async with Backburner.open(home) as bb:
         task = await bb.session("s").run(artist.line.replace("NUMBER", number))
         await under_way(task, artist, number)
@@ -149,16 +167,16 @@ async def test_x2_stop_ends_a_job_that(
 @pytest.mark.usefixtures("bystander")
 async def test_x2_stop_ends_a_daemon_that_rewrote_its_title(
     home: Path,
-    tmp_path: Path,
     cgroups: bool,
     before_stop: Callable[[], object],
     redis_server: Path,
+    port: int,
 ) -> None:
     """X2: `redis-server --daemonize yes` loses session, parent, descriptors and environment."""
-    port = free_port()
+    folder = str(home.parent)
     command = [str(redis_server), "--daemonize", "yes", "--port", str(port), "--save", ""]
     async with Backburner.open(home) as bb:
-        task = await bb.session("s").run([*command, "--dir", str(tmp_path)])
+        task = await bb.session("s").run([*command, "--dir", folder, "--pidfile", f"{folder}/pid"])
         await task.wait(timeout=30)
         assert (task.state, task.exit_code) == (State.SUCCEEDED, 0), (await task.output()).text
         await wait_until_async(lambda: listens(port), message="redis-server does not listen")
@@ -243,13 +261,6 @@ def may_make_cgroups() -> bool:
     mounts = Path("/proc/self/mountinfo").read_text().splitlines()
     place = next((line.split()[4] for line in mounts if " - cgroup2 " in line), None)
     return None not in (path, place) and os.access(f"{place}{path}/cgroup.procs", os.W_OK)
-
-
-def free_port() -> int:
-    """A port that nobody listens on at the moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def listens(port: int) -> bool:

@@ -1,13 +1,21 @@
 """A4: stop ends what runs, cancels what waits, and leaves alone what has ended."""
 
 import asyncio
+import os
 import random
+import signal
 from pathlib import Path
 
 import pytest
 
 from backburner import Backburner, EventKind, NotFound, SignalKind, State, Task, UsageError
-from tests.faults.victims import nobody_keeps, processes_with, sleepers, unique_seconds
+from tests.faults.victims import (
+    keeper_comes,
+    nobody_keeps,
+    processes_with,
+    sleepers,
+    unique_seconds,
+)
 from tests.waiting import pause_async, wait_until, wait_until_async
 
 
@@ -145,6 +153,30 @@ async def test_a4_also_when_it_ended_a_moment_before(shared_home: Path, tmp_path
             await asyncio.gather(*(race(number) for number in range(25)))
         assert len(await session.told(limit=1000)) == 150
     assert outcomes == {State.CANCELED, State.FAILED}, "the stops came all too early or too late"
+
+
+async def test_a4_an_end_that_nobody_has_seen_yet_counts(home: Path, tmp_path: Path) -> None:
+    """The exit code is on disk before the stop is asked for; only the keeper does not know yet."""
+    async with Backburner.open(home) as bb:
+        task = await bb.session("s").run(f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; exit 7")
+        await wait_until_async(lambda: Path(bb.home.attempt(task.id, 1).exit).exists())
+        keeper = await keeper_comes(home)
+        os.kill(keeper, signal.SIGSTOP)
+        try:
+            (tmp_path / "go").touch()
+            exit_file = Path(bb.home.attempt(task.id, 1).exit)
+            await wait_until_async(lambda: exit_file.read_text().strip())
+            stopping = asyncio.create_task(task.stop(force=True))
+
+            async def asked_for() -> bool:
+                record = await bb.store.get(task.id)
+                return record is not None and record.stop is not None
+
+            await wait_until_async(asked_for)
+        finally:
+            os.kill(keeper, signal.SIGCONT)
+        await stopping
+        assert (task.state, task.exit_code) == (State.FAILED, 7)
 
 
 async def test_a4_an_unknown_id_is_not_found(shared_home: Path) -> None:

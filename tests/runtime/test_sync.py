@@ -9,6 +9,7 @@ import pytest
 
 from backburner import EventKind, NotFound, State, StoreUnusable, TimeIsUp, UsageError, app, sync
 from tests.faults.victims import unique_seconds
+from tests.waiting import wait_until
 
 PAIRS = [
     (app.Backburner, sync.Backburner),
@@ -102,4 +103,6 @@ def test_a_door_that_is_closed_or_does_not_open_says_so(shared_home: Path, tmp_p
     (tmp_path / "file").touch()
     with pytest.raises(StoreUnusable), sync.Backburner.open(tmp_path / "file"):
         pass
-    assert threading.active_count() == before
+    wait_until(
+        lambda: threading.active_count() == before, message=lambda: f"{threading.enumerate()}"
+    )

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from backburner.model import clock
-from backburner.model.errors import BackburnerError, StoreError
+from backburner.model.errors import BackburnerError
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.runtime.election import KeeperLock, start_detached
@@ -66,9 +66,9 @@ class Keeper:
         try:
             await self._worker.work()
             await self._prune()
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 - jobs depend on us: look again, whatever it was
             if not self._home_is_gone():
-                report(f"will look again: {error}")
+                report(f"will look again: {type(error).__name__}: {error}")
                 await asyncio.sleep(_OPEN_AGAIN_S)
         if self._home_is_gone():
             report("the home folder is gone: ending its jobs and leaving")

@@ -92,8 +92,10 @@ class ShellWorker:
 
     async def end_everything(self) -> None:
         """The home is gone: a job that nobody can watch or stop any more must not go on."""
-        for job in list(self._jobs.values()):
-            await job.end_tree(0)
+        ends = [job.end_tree(0) for job in self._jobs.values()]
+        for error in await asyncio.gather(*ends, return_exceptions=True):
+            if error is not None:
+                self._report(f"a job could not be ended: {error}")
 
     async def close(self) -> None:
         """Let go. The jobs go on."""
@@ -109,13 +111,13 @@ class ShellWorker:
         async def guarded() -> None:
             try:
                 await work
+                self._jobs.pop(task_id, None)
             except Exception as error:  # noqa: BLE001 - one job's fault must not end the others
                 self._report(f"{task_id}: will be adopted anew: {type(error).__name__}: {error}")
                 await asyncio.sleep(_LOOK_EVERY_S)
                 self._forsaken.add(task_id)
             finally:
                 del self._busy[task_id]
-                self._jobs.pop(task_id, None)
                 self._bell.set()
 
         self._busy[task_id] = asyncio.create_task(guarded())

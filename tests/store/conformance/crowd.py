@@ -105,9 +105,14 @@ class Member:
             self._write("heard", signal.key, signal.tries)
             chance = self._chance.random()
             if chance < 0.1:
-                await self._store.delivery_failed(signal.key, "no answer", clock.now())
-            elif chance < 0.9 and await self._store.acknowledge([signal.key], OWNER):
+                ours = await self._store.delivery_failed(signal.key, "no answer", clock.now())
+            elif chance < 0.9:
+                ours = await self._store.acknowledge([signal.key], OWNER) == 1
                 self._write("told", signal.key)
+            else:
+                continue  # goes back below
+            if not ours:
+                self._write("taken away", signal.key)
         await self._store.release_signals(self._name)
 
 

@@ -152,6 +152,7 @@ async def check_tellings(
     assert {signal.state for signal in signals} == {SignalState.DELIVERED}
     told = Counter([*(key for (key,) in journals["told"]), *told_here])
     assert told == Counter(end_key(task_id) for task_id in tasks)
+    assert journals["taken away"] == [], "someone else had what a consumer held"
     hands = Counter((key, tries) for key, tries in journals["heard"])
     assert set(hands.values()) == {1}, "two consumers were given the same signal"
 

@@ -102,6 +102,7 @@ def test_the_lock_is_had_once_and_is_not_lost_by_looking_at_it(home: Path) -> No
     assert seen_from_outside().startswith("None <")
 
 
+@pytest.mark.slow
 async def test_a_job_does_not_hold_the_lock_of_its_dead_keeper(home: Path) -> None:
     """An flock would be held by what was forked; then no other keeper could be elected."""
     async with Backburner.open(home) as bb:
@@ -114,6 +115,7 @@ async def test_a_job_does_not_hold_the_lock_of_its_dead_keeper(home: Path) -> No
 # Brought back
 
 
+@pytest.mark.slow
 async def test_x2_the_guardian_brings_a_killed_keeper_back_again_and_again(home: Path) -> None:
     seconds = unique_seconds()
     async with Backburner.open(home) as bb:
@@ -173,6 +175,7 @@ async def test_x2_with_both_killed_the_job_goes_on_and_the_next_open_brings_them
         assert [signal.task for signal in await bb.session("s").told()] == [task.id]
 
 
+@pytest.mark.slow
 async def test_x2_a_job_that_ended_while_nobody_looked_is_told_by_the_next_keeper(
     home: Path,
 ) -> None:
@@ -206,6 +209,7 @@ async def test_x2_a_task_that_is_started_right_after_both_were_killed_is_not_stu
             assert task.state is State.SUCCEEDED
 
 
+@pytest.mark.slow
 async def test_x2_a_task_that_was_on_its_way_when_both_were_killed_is_carried_out(
     home: Path, tmp_path: Path
 ) -> None:
@@ -283,6 +287,7 @@ async def test_a_task_that_is_created_while_a_keeper_leaves_is_not_stuck(
     assert set(was_there) == {True, False}, "every moment lay on the same side of the one meant"
 
 
+@pytest.mark.slow
 async def test_x2_a_home_that_vanishes_takes_its_jobs_and_its_keeper_along(home: Path) -> None:
     """Nobody could watch or stop them any more."""
     seconds = unique_seconds()
@@ -297,6 +302,28 @@ async def test_x2_a_home_that_vanishes_takes_its_jobs_and_its_keeper_along(home:
     wait_until(lambda: not keepers_of(home) and not guardians_of(home), timeout=10)
 
 
+@pytest.mark.slow
+async def test_x2_a_home_that_is_made_anew_at_once_does_not_hide_that_the_old_one_is_gone(
+    home: Path,
+) -> None:
+    """Deleted and used again within a second: the jobs of the old one belong to nobody."""
+    old, new = unique_seconds(), unique_seconds()
+    async with Backburner.open(home) as bb:
+        await bb.session("s").run(f"sleep {old}", max_runtime=None)
+        wait_until(lambda: sleepers(old))
+        old_keeper = wait_for_keeper(home)
+    shutil.rmtree(home)
+    async with Backburner.open(home) as bb:
+        task = await bb.session("s").run(f"sleep {new}")
+        await wait_until_async(lambda: sleepers(new))
+        await wait_until_async(lambda: not processes_with(old), timeout=10)
+        await wait_until_async(lambda: not is_running(old_keeper), timeout=10)
+        assert sleepers(new)
+        await task.stop(force=True)
+        assert task.state is State.CANCELED
+
+
+@pytest.mark.slow
 async def test_a3_a_keeper_that_is_told_to_leave_leaves_the_jobs_alone(home: Path) -> None:
     """SIGTERM, as at the end of a login session; the next keeper adopts them."""
     seconds = unique_seconds()
@@ -324,6 +351,7 @@ async def test_opening_a_home_without_work_starts_nobody(home: Path) -> None:
 # Tidy
 
 
+@pytest.mark.slow
 async def test_a_keeper_collects_its_jobs_and_keeps_no_descriptor(home: Path) -> None:
     """Also when a stop came in the very moment of the end."""
     async with Backburner.open(home) as bb:
@@ -344,6 +372,7 @@ async def test_a_keeper_collects_its_jobs_and_keeps_no_descriptor(home: Path) ->
         wait_until(lambda: len(os.listdir(f"/proc/{keeper}/fd")) <= before)
 
 
+@pytest.mark.slow
 async def test_jobs_of_a_dead_keeper_are_collected_by_the_guardian(home: Path) -> None:
     async with Backburner.open(home) as bb:
         tasks = [await bb.session("s").run("sleep 3600") for _ in range(5)]
@@ -355,6 +384,7 @@ async def test_jobs_of_a_dead_keeper_are_collected_by_the_guardian(home: Path) -
         wait_until(lambda: children_of(guardian) == [keeper])
 
 
+@pytest.mark.slow
 async def test_a_call_is_heard_though_the_last_one_was_a_moment_ago(home: Path) -> None:
     """The guard against calling twice must not swallow a call that matters."""
     async with Backburner.open(home) as bb:

@@ -24,6 +24,8 @@ from tests.faults.victims import (
 )
 from tests.waiting import pause_async, wait_until, wait_until_async
 
+pytestmark = pytest.mark.slow
+
 
 def ran_for(task: Task) -> float:
     """Seconds between start and end."""
@@ -54,7 +56,6 @@ async def test_a5_past_its_time_the_whole_tree_goes_and_the_session_is_told(home
         assert "timed out" in told.text
 
 
-@pytest.mark.slow
 async def test_a5_what_ignores_term_is_killed_after_the_grace(home: Path) -> None:
     seconds = unique_seconds()
     async with Backburner.open(home) as bb:
@@ -65,7 +66,6 @@ async def test_a5_what_ignores_term_is_killed_after_the_grace(home: Path) -> Non
         assert ran_for(task) >= 5
 
 
-@pytest.mark.slow
 async def test_a5_a_stop_may_be_more_urgent_than_the_grace_of_a_timeout(home: Path) -> None:
     seconds = unique_seconds()
     async with Backburner.open(home) as bb:
@@ -76,7 +76,6 @@ async def test_a5_a_stop_may_be_more_urgent_than_the_grace_of_a_timeout(home: Pa
         assert ran_for(task) < 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("who", ["the keeper", "keeper and guardian"])
 async def test_a5_time_counts_from_the_start_and_not_from_the_adoption(
     home: Path, who: str
@@ -97,7 +96,6 @@ async def test_a5_time_counts_from_the_start_and_not_from_the_adoption(
         assert processes_with(seconds) == []
 
 
-@pytest.mark.slow
 async def test_a5_a_time_that_ran_out_while_nobody_looked_is_out_at_once(home: Path) -> None:
     seconds = unique_seconds()
     async with Backburner.open(home) as bb:

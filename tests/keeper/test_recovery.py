@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import signal
 import sys
 from collections.abc import Callable
@@ -59,10 +60,7 @@ async def test_a3_a_killed_wrapper_is_not_the_end_of_its_command(home: Path, res
         if restart:
             kill_keeper(home)
 
-        async def said() -> bool:
-            return (await task.refresh()).record.detail is not None
-
-        await wait_until_async(said)
+        await wait_until_async(lambda: has_said_something(task))
         assert task.state is State.RUNNING
         kill(*sleepers(seconds))
         await task.wait(30)
@@ -124,6 +122,37 @@ async def test_a3_a_killed_group_is_killed_from_outside(home: Path, when: str) -
         (told,) = await bb.session("s").told()
         assert told.record.kind is SignalKind.FAILED
         assert "killed" in told.text
+
+
+@pytest.mark.usefixtures("cgroups")
+@pytest.mark.parametrize("when", ["while it runs", "after its end"])
+async def test_promise_5_a_job_whose_folder_is_deleted_is_not_run_again(
+    home: Path, tmp_path: Path, when: str
+) -> None:
+    """What became of it cannot be known any more; that it never began is not to be concluded."""
+    seconds = unique_seconds()
+    async with Backburner.open(home) as bb:
+        task = await sleeping(bb, f"echo ran >>{tmp_path}/ran; sleep {{}} & wait", seconds)
+        kill_all_of_ours(home)
+        if when == "after its end":
+            os.killpg(wrapper_of(task), signal.SIGKILL)
+            wait_until(lambda: not processes_with(seconds))
+        shutil.rmtree(bb.home.attempt(task.id, 1).path)
+    async with Backburner.open(home) as bb:
+        task = await bb.session("s").task(task.id)
+        if when == "while it runs":
+            await keeper_comes(home)
+            await wait_until_async(lambda: has_said_something(task))
+            assert task.state is State.RUNNING
+            kill(wrapper_of(task), *processes_with(seconds))
+        await task.wait(30)
+        assert task.state is State.FAILED
+        assert task.record.attempt == 1
+        assert (tmp_path / "ran").read_text() == "ran\n"
+
+
+async def has_said_something(task: Task) -> bool:
+    return (await task.refresh()).record.detail is not None
 
 
 # A stop that nobody was there to hear

@@ -102,10 +102,6 @@ async def test_x1_what_was_not_acknowledged_goes_back_when_the_consumer_ends(
         assert again[0].record.tries == 2
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Backburner.__aexit__ has to await self.inbox.close() before it closes feed and store",
-)
 async def test_x1_what_was_not_acknowledged_goes_back_when_the_application_ends(
     shared_home: Path,
 ) -> None:

@@ -44,6 +44,7 @@ class Keeper:
         self._leaving = self._told_to_leave = False
         self._quiet_since = time.monotonic()
         self._pruned = -_PRUNE_EVERY_S
+        self._database = _identity(home.database)
 
     def leave(self) -> None:
         """Leave within a second, and let the jobs go on."""
@@ -80,7 +81,12 @@ class Keeper:
             self._leaving = True
 
     def _home_is_gone(self) -> bool:
-        return not os.path.exists(self._home.database)
+        # By identity: a home may be deleted and made anew between two looks.
+        try:
+            identity = _identity(self._home.database)
+        except OSError:
+            return False  # the disk does not answer: no reason to end what runs
+        return identity is None or identity != self._database
 
     async def _prune(self) -> None:
         if time.monotonic() - self._pruned < _PRUNE_EVERY_S:
@@ -90,6 +96,18 @@ class Keeper:
         count = await prune(self._store, self._home, before)
         if count:
             report(f"pruned {count} tasks")
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    """What tells a file from another of its name, None without one; OSError if that is unclear.
+
+    No other file has the same while this one is open.
+    """
+    try:
+        status = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return status.st_dev, status.st_ino
 
 
 def report(text: str) -> None:

@@ -24,6 +24,7 @@ from backburner.work.process.wrapper import (
     Alive,
     Condition,
     Ended,
+    Lost,
     NotBegun,
     Vanished,
     inspect,
@@ -285,6 +286,10 @@ def ending_of(condition: Condition) -> Ending:
         case Vanished():
             return Ending.failed(
                 ErrorKind.KILLED, "it was ended from outside and left no exit code"
+            )
+        case Lost():
+            return Ending.failed(
+                ErrorKind.KILLED, "its folder was deleted: how it ended is not known"
             )
         case NotBegun():
             return Ending.failed(ErrorKind.SPAWN, "its shell ended before it ran a line")

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import resource
-import shutil
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -151,7 +150,6 @@ class ShellWorker:
         finally:
             if claimed is None:  # stopped meanwhile, or not on disk: nothing has run
                 started.give_up()
-                shutil.rmtree(folder.path, ignore_errors=True)
                 if group is not None:
                     cgroup.remove(group)
         if claimed is not None:
@@ -224,6 +222,7 @@ class ShellWorker:
         folder = self._home.attempt(task.id, task.attempt)
         job = Job(task, folder, tree, _Entry(self, task), pid=pid, ours=ours)
         self._jobs[task.id] = job
+        self._bell.set()  # a stop that came while it was starting is heard now
         return job
 
     # To the end
@@ -271,17 +270,26 @@ class ShellWorker:
     async def _finish(
         self, task: Task, ending: Ending, *, output: Output | None = None, leftovers: int = 0
     ) -> None:
-        folder = self._home.attempt(task.id, task.attempt)
+        # Before the record says so: whoever hears of the end finds it there, and a keeper that is
+        # killed in between leaves a task that the next one ends, and not one without its result.
+        written = self._put_result(task, ending)
         await self._insist(
             lambda: self._store.finish(
                 task.id, task.attempt, ending, output=output, leftovers=leftovers
             )
         )
         shell.discard_hand_over(self._home, task.id, task.hand_over)
+        if not written:
+            self._put_result(task, ending)  # there may be room now
+
+    def _put_result(self, task: Task, ending: Ending) -> bool:
+        folder = self._home.attempt(task.id, task.attempt)
         try:
             _write_result(folder.path, folder.result, ending)
         except OSError as error:
             self._report(f"{task.id}: result.json was not written: {error}")
+            return False
+        return True
 
     def say(self, task: Task, text: str) -> None:
         """Something worth telling about a task: in the record and in the log."""

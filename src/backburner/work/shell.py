@@ -151,8 +151,8 @@ def hand_over(home: Home, task_id: str, launch: Launch) -> str:
         os.makedirs(home.launches, mode=0o700, exist_ok=True)
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        with open(fd, "w", encoding="ascii") as file:
-            json.dump(document, file)
+        with open(fd, "wb", buffering=0) as file:
+            file.write(json.dumps(document).encode("ascii"))
     except BaseException:
         os.unlink(path)
         raise

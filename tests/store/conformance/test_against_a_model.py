@@ -49,19 +49,13 @@ SCOPES = [ADA, ADAS_OTHER_SESSION, BOB]
 LIMIT = 2
 """Of active tasks in a session: small, so that it is met."""
 
-ids = st.sampled_from(IDS)
-aims = st.tuples(st.integers(0, 3), st.sampled_from([True, True, True, True, False]))
-"""Which task a call is for: one that it fits, four times out of five, or any."""
-scopes = st.sampled_from(SCOPES)
 handles = st.integers(0, 1)
-stale = st.sampled_from([0, 0, 0, 0, 0, 0, -1, 1])
-"""Added to the right attempt: a quarter of all changes comes from another one."""
+numbers = st.integers(0, 3)
+"""Which of the tasks that a call fits."""
 endings = st.sampled_from(list(ENDINGS.values()))
 consumers = st.sampled_from(["one", "two"])
-strangers = st.sampled_from([None, None, None, *SCOPES])
+askers = st.sampled_from([None, None, None, *SCOPES])
 """Who asks: mostly the one whose task it is."""
-
-Aim = tuple[int, bool]
 
 
 @dataclass
@@ -101,6 +95,27 @@ class Known:
         self.telling = Telling()
 
 
+def is_queued(known: Known) -> bool:
+    return known.state is State.QUEUED
+
+
+def is_running(known: Known) -> bool:
+    return known.state is State.RUNNING
+
+
+def is_lingering(known: Known) -> bool:
+    return known.leftovers > 0
+
+
+def is_told(known: Known) -> bool:
+    return known.telling is not None
+
+
+def has(fits: Callable[[Known], bool]) -> Callable[[Any], bool]:
+    """For a rule that makes sense only where there is such a task."""
+    return lambda self: any(fits(known) for known in self.known.values())
+
+
 class AgainstAModel(RuleBasedStateMachine):
     """One run: a fresh record, two handles on it, and the model beside it."""
 
@@ -112,6 +127,7 @@ class AgainstAModel(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(prefix="bb-model-"))
         self.known: dict[str, Known] = {}
         self.stores: list[Store] = []
+        self.looks = 0
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(work)
@@ -120,6 +136,8 @@ class AgainstAModel(RuleBasedStateMachine):
     def open(self) -> None:
         self.address = self.run(self.engine.create(self.folder))
         self.stores = [self.run(self.engine.open(self.address)) for _ in range(2)]
+        for task_id, scope in zip(IDS[:2], (ADA, BOB), strict=True):
+            self.create(0, task_id, scope, "make")
 
     @rule(handle=handles)
     def reopen(self, handle: int) -> None:
@@ -136,15 +154,20 @@ class AgainstAModel(RuleBasedStateMachine):
             self.runner.close()
             shutil.rmtree(self.folder)
 
-    def aim(self, aim: Aim, fits: Callable[[Known], bool]) -> str:
-        """A task that fits, where there is one and the aim is good."""
-        number, good = aim
-        fitting = [name for name, known in self.known.items() if good and fits(known)] or IDS
+    # Which task
+
+    def some(self, number: int, fits: Callable[[Known], bool]) -> str:
+        fitting = [task_id for task_id, known in self.known.items() if fits(known)]
         return fitting[number % len(fitting)]
 
     # Tasks
 
-    @rule(handle=handles, task_id=ids, scope=scopes, command=st.sampled_from(["make", "test"]))
+    @rule(
+        handle=handles,
+        task_id=st.sampled_from(IDS),
+        scope=st.sampled_from(SCOPES),
+        command=st.sampled_from(["make", "make", "test"]),
+    )
     def create(self, handle: int, task_id: str, scope: Scope, command: str) -> None:
         spec = {"command": command}
         create = self.stores[handle].create(new_task(task_id, scope=scope, spec=spec), limit=LIMIT)
@@ -164,11 +187,43 @@ class AgainstAModel(RuleBasedStateMachine):
             known = self.known.setdefault(task_id, Known(scope, spec))
             self.check(known, self.run(create))
 
-    @rule(handle=handles, aim=aims, off=stale)
-    def claim(self, handle: int, aim: Aim, off: int) -> None:
-        task_id = self.aim(aim, lambda known: known.state is State.QUEUED)
-        known = self.known.get(task_id)
-        attempt = (known.attempt if known else 1) + off
+    @precondition(has(is_queued))
+    @rule(handle=handles, number=numbers)
+    def claim(self, handle: int, number: int) -> None:
+        self.try_claim(handle, self.some(number, is_queued))
+
+    @precondition(has(is_running))
+    @rule(handle=handles, number=numbers, ending=endings, left=st.sampled_from([0, 0, 2]))
+    def finish(self, handle: int, number: int, ending: Ending, left: int) -> None:
+        self.try_finish(handle, self.some(number, is_running), ending=ending, left=left)
+
+    @precondition(has(is_running))
+    @rule(handle=handles, number=numbers)
+    def requeue(self, handle: int, number: int) -> None:
+        self.try_requeue(handle, self.some(number, is_running))
+
+    @precondition(has(is_running))
+    @rule(handle=handles, number=numbers)
+    def begin_ending(self, handle: int, number: int) -> None:
+        self.try_begin_ending(handle, self.some(number, is_running))
+
+    @precondition(has(lambda known: is_running(known) or is_lingering(known)))
+    @rule(handle=handles, number=numbers)
+    def note(self, handle: int, number: int) -> None:
+        self.try_note(handle, self.some(number, lambda k: is_running(k) or is_lingering(k)))
+
+    @rule(
+        handle=handles,
+        task_id=st.sampled_from(IDS),
+        change=st.sampled_from(["claim", "finish", "requeue", "begin_ending", "note"]),
+        off=st.sampled_from([0, 0, -1, 1]),
+    )
+    def any_change(self, handle: int, task_id: str, change: str, off: int) -> None:
+        """Whether it fits or not, also of another attempt."""
+        getattr(self, f"try_{change}")(handle, task_id, off)
+
+    def try_claim(self, handle: int, task_id: str, off: int = 0) -> None:
+        known, attempt = self.of(task_id, off)
         task = self.run(self.stores[handle].claim(task_id, attempt, PLACE))
         if known and off == 0 and known.state is State.QUEUED:
             known.state = State.RUNNING
@@ -177,11 +232,16 @@ class AgainstAModel(RuleBasedStateMachine):
         else:
             assert task is None
 
-    @rule(handle=handles, aim=aims, off=stale, ending=endings, left=st.sampled_from([0, 0, 2]))
-    def finish(self, handle: int, aim: Aim, off: int, ending: Ending, left: int) -> None:
-        task_id = self.aim(aim, lambda known: known.state is State.RUNNING)
-        known = self.known.get(task_id)
-        attempt = (known.attempt if known else 1) + off
+    def try_finish(
+        self,
+        handle: int,
+        task_id: str,
+        off: int = 0,
+        *,
+        ending: Ending = ENDINGS["exit"],
+        left: int = 0,
+    ) -> None:
+        known, attempt = self.of(task_id, off)
         task = self.run(self.stores[handle].finish(task_id, attempt, ending, leftovers=left))
         if known and off == 0 and ending.state in TRANSITIONS[known.state]:
             known.end(ending, left)
@@ -189,11 +249,8 @@ class AgainstAModel(RuleBasedStateMachine):
         else:
             assert task is None
 
-    @rule(handle=handles, aim=aims, off=stale)
-    def requeue(self, handle: int, aim: Aim, off: int) -> None:
-        task_id = self.aim(aim, lambda known: known.state is State.RUNNING)
-        known = self.known.get(task_id)
-        attempt = (known.attempt if known else 1) + off
+    def try_requeue(self, handle: int, task_id: str, off: int = 0) -> None:
+        known, attempt = self.of(task_id, off)
         task = self.run(self.stores[handle].requeue(task_id, attempt, "the worker died"))
         if known and off == 0 and known.state is State.RUNNING:
             known.state, known.attempt = State.QUEUED, known.attempt + 1
@@ -205,13 +262,39 @@ class AgainstAModel(RuleBasedStateMachine):
         else:
             assert task is None
 
-    @rule(handle=handles, aim=aims, stranger=strangers, grace_s=st.sampled_from([5.0, 2.0, 0.0]))
-    def request_stop(self, handle: int, aim: Aim, stranger: Scope | None, grace_s: float) -> None:
-        task_id = self.aim(aim, lambda known: known.state is State.RUNNING or known.leftovers > 0)
+    def try_begin_ending(self, handle: int, task_id: str, off: int = 0) -> None:
+        known, attempt = self.of(task_id, off)
+        reason = EndedFor.STOP if known and known.stop is not None else EndedFor.TIMEOUT
+        begun = self.run(self.stores[handle].begin_ending(task_id, attempt, reason))
+        fits = known is not None and known.state is State.RUNNING and known.ended_for is None
+        assert begun is (fits and off == 0)
+        if begun and known:
+            known.ended_for = reason
+            known.events.append(EventKind.ENDING)
+
+    def try_note(self, handle: int, task_id: str, off: int = 0) -> None:
+        known, attempt = self.of(task_id, off)
+        detail = f"note {len(known.events) if known else 0}"
+        noted = self.run(
+            self.stores[handle].note(task_id, attempt, EventKind.DETAIL, detail=detail)
+        )
+        fits = known is not None and (not known.state.terminal or known.leftovers > 0)
+        assert noted is (fits and off == 0)
+        if noted and known:
+            known.detail = detail
+            known.events.append(EventKind.DETAIL)
+
+    def of(self, task_id: str, off: int) -> tuple[Known | None, int]:
         known = self.known.get(task_id)
-        scope = stranger or (known.scope if known else ADA)
-        task = self.run(self.stores[handle].request_stop(task_id, scope, grace_s))
-        if known is None or known.scope != scope:
+        return known, (known.attempt if known else 1) + off
+
+    @precondition(lambda self: bool(self.known))
+    @rule(handle=handles, number=numbers, asker=askers, grace_s=st.sampled_from([5.0, 2.0, 0.0]))
+    def request_stop(self, handle: int, number: int, asker: Scope | None, grace_s: float) -> None:
+        task_id = self.some(number, lambda _: True)
+        known = self.known[task_id]
+        task = self.run(self.stores[handle].request_stop(task_id, asker or known.scope, grace_s))
+        if asker not in (None, known.scope):
             assert task is None
             return
         if known.state is State.QUEUED:
@@ -223,38 +306,11 @@ class AgainstAModel(RuleBasedStateMachine):
             known.events.append(EventKind.STOP_REQUESTED)
         self.check(known, task)
 
-    @rule(handle=handles, aim=aims, off=stale, reason=st.sampled_from(EndedFor))
-    def begin_ending(self, handle: int, aim: Aim, off: int, reason: EndedFor) -> None:
-        task_id = self.aim(aim, lambda known: known.state is State.RUNNING)
-        known = self.known.get(task_id)
-        attempt = (known.attempt if known else 1) + off
-        begun = self.run(self.stores[handle].begin_ending(task_id, attempt, reason))
-        fits = known is not None and known.state is State.RUNNING and known.ended_for is None
-        assert begun is (fits and off == 0)
-        if begun and known:
-            known.ended_for = reason
-            known.events.append(EventKind.ENDING)
-
-    @rule(handle=handles, aim=aims, off=stale, detail=st.sampled_from(["a", "b"]))
-    def note(self, handle: int, aim: Aim, off: int, detail: str) -> None:
-        task_id = self.aim(aim, lambda known: not known.state.terminal or known.leftovers > 0)
-        known = self.known.get(task_id)
-        attempt = (known.attempt if known else 1) + off
-        noted = self.run(
-            self.stores[handle].note(task_id, attempt, EventKind.DETAIL, detail=detail)
-        )
-        fits = known is not None and (not known.state.terminal or known.leftovers > 0)
-        assert noted is (fits and off == 0)
-        if noted and known:
-            known.detail = detail
-            known.events.append(EventKind.DETAIL)
-
-    @precondition(lambda self: any(known.leftovers for known in self.known.values()))
-    @rule(handle=handles, left=st.sampled_from([0, 1]))
-    def leftovers_change(self, handle: int, left: int) -> None:
-        task_id, known = next(
-            (task_id, known) for task_id, known in self.known.items() if known.leftovers
-        )
+    @precondition(has(lambda known: known.leftovers > 0))
+    @rule(handle=handles, number=numbers, left=st.sampled_from([0, 1]))
+    def leftovers_change(self, handle: int, number: int, left: int) -> None:
+        task_id = self.some(number, is_lingering)
+        known = self.known[task_id]
         noted = self.stores[handle].note(
             task_id, known.attempt, EventKind.LEFTOVERS, leftovers=left
         )
@@ -262,7 +318,8 @@ class AgainstAModel(RuleBasedStateMachine):
         known.leftovers = left
         known.events.append(EventKind.LEFTOVERS)
 
-    @rule(handle=handles, chosen=st.sets(ids, max_size=2))
+    @precondition(lambda self: bool(self.known))
+    @rule(handle=handles, chosen=st.sets(st.sampled_from(IDS), min_size=1, max_size=2))
     def forget(self, handle: int, chosen: set[str]) -> None:
         gone = [
             task_id
@@ -275,8 +332,10 @@ class AgainstAModel(RuleBasedStateMachine):
 
     # Signals
 
-    @rule(handle=handles, scope=scopes, consumer=consumers, limit=st.integers(1, 3))
-    def claim_signals(self, handle: int, scope: Scope, consumer: str, limit: int) -> None:
+    @precondition(has(is_told))
+    @rule(handle=handles, number=numbers, consumer=consumers, limit=st.integers(1, 3))
+    def claim_signals(self, handle: int, number: int, consumer: str, limit: int) -> None:
+        scope = self.known[self.some(number, is_told)].scope
         claimed = self.run(
             self.stores[handle].claim_signals(scope, consumer=consumer, limit=limit, lease_s=3600)
         )
@@ -297,11 +356,11 @@ class AgainstAModel(RuleBasedStateMachine):
             telling.tries += 1
             assert (signal.state, signal.tries) == (SignalState.CLAIMED, telling.tries)
 
-    @rule(handle=handles, aim=aims, stranger=strangers)
-    def acknowledge(self, handle: int, aim: Aim, stranger: Scope | None) -> None:
-        task_id = self.aim(aim, lambda known: known.telling is not None)
-        known = self.known.get(task_id)
-        scope = stranger or (known.scope if known else ADA)
+    @precondition(has(is_told))
+    @rule(handle=handles, number=numbers, asker=askers)
+    def acknowledge(self, handle: int, number: int, asker: Scope | None) -> None:
+        task_id = self.some(number, is_told)
+        scope = asker or self.known[task_id].scope
         telling = self.telling_of(task_id, scope)
         count = self.run(self.stores[handle].acknowledge([end_key(task_id)], scope))
         assert count == (1 if telling and telling.open else 0)
@@ -310,6 +369,7 @@ class AgainstAModel(RuleBasedStateMachine):
             telling.told += 1
             assert telling.told == 1, "told twice"
 
+    @precondition(has(is_told))
     @rule(handle=handles, consumer=consumers)
     def release(self, handle: int, consumer: str) -> None:
         held = [
@@ -321,18 +381,20 @@ class AgainstAModel(RuleBasedStateMachine):
         for telling in held:
             telling.state, telling.holder = SignalState.PENDING, None
 
-    @rule(handle=handles, aim=aims)
-    def delivery_failed(self, handle: int, aim: Aim) -> None:
-        task_id = self.aim(aim, lambda known: known.telling is not None)
+    @precondition(has(is_told))
+    @rule(handle=handles, number=numbers)
+    def delivery_failed(self, handle: int, number: int) -> None:
+        task_id = self.some(number, is_told)
         telling = self.telling_of(task_id)
         failed = self.stores[handle].delivery_failed(end_key(task_id), "no answer", clock.now())
         assert self.run(failed) is bool(telling and telling.open)
         if telling and telling.open:
             telling.state, telling.holder = SignalState.FAILED, None
 
-    @rule(handle=handles, aim=aims)
-    def drop(self, handle: int, aim: Aim) -> None:
-        task_id = self.aim(aim, lambda known: known.telling is not None)
+    @precondition(has(is_told))
+    @rule(handle=handles, number=numbers)
+    def drop(self, handle: int, number: int) -> None:
+        task_id = self.some(number, is_told)
         telling = self.telling_of(task_id)
         dropped = self.stores[handle].drop_signal(end_key(task_id), "not wanted")
         assert self.run(dropped) is bool(telling and telling.open)
@@ -370,8 +432,8 @@ class AgainstAModel(RuleBasedStateMachine):
     @invariant()
     def nothing_is_lost_or_doubled(self) -> None:
         if self.stores:
-            self.run(self.compare(self.stores[0]))
-            self.run(self.compare(self.stores[1]))
+            self.looks += 1
+            self.run(self.compare(self.stores[self.looks % 2]))
 
     async def compare(self, store: Store) -> None:
         found: dict[str, Task] = {}

@@ -38,8 +38,8 @@ def started_with_pid() -> Iterator[Callable[[int], int | None]]:
     processes: list[subprocess.Popen[bytes]] = []
 
     def start(pid: int) -> int | None:
-        wait_until(lambda: not Path(f"/proc/{pid}").exists(), message="nobody collects it")
-        for _ in range(1000):  # others fork too
+        for _ in range(2000):  # others fork too, and may get it before us
+            wait_until(lambda: not Path(f"/proc/{pid}").exists(), message=f"{pid} is in use")
             try:
                 COUNTER.write_text(str(pid - 1))
             except OSError:

@@ -14,6 +14,7 @@ from backburner.work.process.wrapper import (
     Condition,
     Ended,
     Launch,
+    Lost,
     NotBegun,
     Vanished,
     inspect,
@@ -53,8 +54,9 @@ def child_of(started: Started) -> int:
 # Every condition
 
 
-def test_a3_nothing_there_means_that_the_command_was_not_started(tmp_path: Path) -> None:
-    assert inspect(AttemptFolder(str(tmp_path / "never"))) == NotBegun()
+def test_a3_where_the_files_are_gone_nothing_can_be_said(tmp_path: Path) -> None:
+    """They are made before the start: that it was not made is not to be concluded."""
+    assert inspect(AttemptFolder(str(tmp_path / "gone"))) == Lost()
 
 
 def test_a3_a_keeper_that_died_before_the_start_has_not_started_it(tmp_path: Path) -> None:

@@ -54,6 +54,9 @@ def connect(path: str, *, readonly: bool = False, create: bool = True) -> apsw.C
         set_pragma(connection, "synchronous", "FULL")
         set_pragma(connection, "foreign_keys", "ON")
         set_pragma(connection, "cache_size", -4096)
+        set_pragma(connection, "temp_store", "MEMORY")  # savepoints would make a file each
+        # Plans that do not depend on the values: or a join is planned anew at every execution.
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
     return connection
 
 

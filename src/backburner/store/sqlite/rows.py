@@ -50,6 +50,9 @@ _COLUMNS = [
 JOINED_TASK = ", ".join([*(f"t.{name}" for name in _COLUMNS), "s.state", "s.delivered_at"])
 """For a SELECT that joins the signal of the end as `s`."""
 
+ENDED_TASK = ", ".join([*_COLUMNS, "'pending'", "NULL"])
+"""For the RETURNING of an end, whose signal is written right after it."""
+
 CHANGED_TASK = ", ".join([*_COLUMNS, "NULL", "NULL"])
 """For a RETURNING, which cannot join."""
 

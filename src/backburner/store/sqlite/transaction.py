@@ -3,7 +3,6 @@
 The only code that hands values to SQLite, for reading and for writing.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import apsw
@@ -11,7 +10,7 @@ import apsw
 from backburner.model import clock
 from backburner.model.ending import Ending
 from backburner.model.events import EventKind
-from backburner.model.signals import END_SIGNALS, INBOX, SignalState, end_key
+from backburner.model.signals import END_SIGNALS, INBOX, end_key
 from backburner.model.states import sources
 from backburner.model.task import Task
 from backburner.model.telling import end_text
@@ -102,7 +101,7 @@ class Statements:
             channel=INBOX,
             now=finished_at,
         )
-        return replace(task, signal_state=SignalState.PENDING)
+        return task
 
 
 def _escape(value: Any) -> Any:

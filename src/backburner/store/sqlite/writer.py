@@ -122,9 +122,10 @@ class Writer:
                 )
                 for waiting in done:
                     waiting.error = failure
+                _settle(done)
             else:
+                _settle(done)  # first the callers, who wait, then everyone else
                 self._committed()
-            _settle(done)
             if self._closing:
                 return
 

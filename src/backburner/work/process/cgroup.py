@@ -37,6 +37,7 @@ def family_folder(home_key: str) -> str | None:
     if f"/{_FAMILY}" in own:
         own = own[: own.index(f"/{_FAMILY}")]
     folder = f"{own}/{_FAMILY}{home_key}"
+    _sweep(own)
     try:
         os.makedirs(folder, exist_ok=True)
         if not os.access(f"{folder}/cgroup.procs", os.W_OK):
@@ -44,6 +45,15 @@ def family_folder(home_key: str) -> str | None:
     except OSError:
         return None
     return folder
+
+
+def _sweep(own: str) -> None:
+    """Remove families without tasks: of homes that vanished while their keepers were dead."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(own):
+            if name.startswith(_FAMILY):
+                with contextlib.suppress(OSError):  # one that is in use stays
+                    os.rmdir(f"{own}/{name}")
 
 
 def leave_job_cgroup() -> None:
@@ -59,9 +69,7 @@ def leave_job_cgroup() -> None:
 def make(folder: str) -> bool:
     """Make the cgroup of a task."""
     try:
-        os.mkdir(folder)
-    except FileExistsError:
-        return True
+        os.makedirs(folder, exist_ok=True)  # with its family, which another keeper may have swept
     except OSError:
         return False
     return True

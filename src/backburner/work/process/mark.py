@@ -51,8 +51,13 @@ def marking_children(mark: Mark) -> Generator[bool]:
 
 def mark_of(pid: int | str) -> Mark | None:
     """The mark that a process carries."""
-    match = _LIMIT_LINE.search(read_proc(pid, "limits"))
-    number = int(match[1]) if match else 0
+    try:
+        number, _ = resource.prlimit(0 if pid == "self" else int(pid), _RTTIME)
+    except PermissionError:  # another user's, perhaps through sudo: this anyone may read
+        match = _LIMIT_LINE.search(read_proc(pid, "limits"))
+        number = int(match[1]) if match else 0
+    except OSError:
+        return None  # gone
     return number if number >= _BASE else None
 
 

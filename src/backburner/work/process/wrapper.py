@@ -207,7 +207,12 @@ class Vanished:
     complaint: str
 
 
-Condition = NotBegun | Alive | Ended | Vanished
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Its files, which are made before the start, were deleted: it may have done anything."""
+
+
+Condition = NotBegun | Alive | Ended | Vanished | Lost
 
 
 def inspect(folder: AttemptFolder) -> Condition:
@@ -220,7 +225,7 @@ def inspect(folder: AttemptFolder) -> Condition:
         alive = _is_locked(folder.wrapper)
         first, _, complaint = _read(folder.wrapper).strip().partition("\n")
     except FileNotFoundError:
-        return NotBegun()
+        return Lost()
     pid = int(first) if first.isdigit() else None
     if alive:
         return Alive(pid)

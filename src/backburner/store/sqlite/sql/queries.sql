@@ -95,7 +95,7 @@ UPDATE task SET state = :state, finished_at = max(:now, created_at, coalesce(sta
                 output_bytes = coalesce(:output_bytes, output_bytes),
                 dropped_bytes = coalesce(:dropped_bytes, dropped_bytes), events = events + 1
 WHERE id = :id AND attempt = :attempt AND state IN (SELECT value FROM json_each(:sources))
-RETURNING {changed};
+RETURNING {ended};
 
 -- name: task_request_stop
 -- An active task, or one that left processes behind, is asked to end; the first request stays,

@@ -1,7 +1,7 @@
 """A home whose disk fills up (X3, issue 2, part 8). `test_disk.py` runs this on a disk of its own.
 
-Running jobs keep their exit codes, starts fail cleanly, limits and stops hold, nothing is damaged,
-and when there is room everything is as it should be: also when the keeper was killed meanwhile.
+Running jobs keep their exit codes, starts fail cleanly, limits hold, nothing is damaged, and when
+there is room everything is as it should be: also when the keeper was killed meanwhile.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
-"""A user who has no inotify watches left, as on many a developer's machine; `test_flood.py` runs
+"""A user who has no inotify watches left, as on many a developer's machine.
 
-this in a user namespace, where that limit is our own.
+`test_flood.py` runs this in a user namespace, where that limit is ours to set.
 """
 
 from collections.abc import Iterator

@@ -45,6 +45,7 @@ async def test_e12_prune_forgets_what_has_ended_with_all_its_traces(home: Path) 
         assert list((home / "tasks").iterdir()) == []
 
 
+@pytest.mark.slow
 async def test_e12_an_id_that_was_forgotten_is_free_again(home: Path, tmp_path: Path) -> None:
     async with Backburner.open(home) as bb:
         session = bb.session("s")

@@ -142,6 +142,7 @@ async def test_x1_what_a_dead_consumer_held_is_told_to_another_after_its_lease(
         assert await there(session) == []
 
 
+@pytest.mark.slow
 async def test_x1_a_follower_hears_at_once(shared_home: Path) -> None:
     """The keeper wrote it, in another process; no look once a second shows here."""
     late: list[float] = []

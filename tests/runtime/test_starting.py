@@ -93,6 +93,7 @@ async def test_e12_also_when_many_start_it_at_once(shared_home: Path, tmp_path: 
         assert list(shared_home.glob("launch/once.*")) == []
 
 
+@pytest.mark.slow
 async def test_e12_also_when_several_processes_start_it_at_once(
     shared_home: Path, tmp_path: Path
 ) -> None:
@@ -154,6 +155,7 @@ async def test_a_limit_of_no_time_is_refused(shared_home: Path, limit: float) ->
 # Limits
 
 
+@pytest.mark.slow
 async def test_e3_a_session_has_64_places_and_an_ended_task_frees_one(home: Path) -> None:
     async with Backburner.open(home) as bb:
         session = bb.session("full")
@@ -175,6 +177,7 @@ async def test_e3_a_session_has_64_places_and_an_ended_task_frees_one(home: Path
         await (await session.run("true")).wait(30)
 
 
+@pytest.mark.slow
 async def test_e3_the_places_are_counted_across_processes(home: Path) -> None:
     async with Backburner.open(home) as bb:
         with nobody_keeps(home):

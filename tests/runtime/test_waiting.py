@@ -51,6 +51,7 @@ async def is_running(task: Task) -> bool:
     return (await task.refresh()).state is State.RUNNING
 
 
+@pytest.mark.slow
 async def test_the_end_is_heard_of_when_it_happens_and_not_at_the_next_look(
     shared_home: Path,
 ) -> None:

@@ -341,6 +341,7 @@ async def test_no_secret_stays_where_the_job_never_began(
         assert files_with(home, SECRET) == []
 
 
+@pytest.mark.slow
 async def test_no_secret_stays_where_the_keeper_was_killed_in_between(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

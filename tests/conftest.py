@@ -6,6 +6,7 @@ belonged to it (keeper, guardian, jobs) has to go by itself.
 
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,6 +20,9 @@ TIME_TO_LEAVE = 10.0
 """Seconds for a keeper to notice that its home is gone and to end its jobs, grace included."""
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+# A runner that was started in the background ignores Ctrl-C, and so would every program it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline for one example: the suite has to pass on a busy machine too.
 settings.register_profile("house", deadline=None, print_blob=True)

@@ -4,6 +4,7 @@ import asyncio
 import statistics
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from backburner import Backburner, Session, Signal, SignalKind, SignalState, Tas
 from backburner.model import clock
 from tests.conftest import REPOSITORY
 from tests.runtime.consumer import LEASE_S
-from tests.waiting import wait_until_async
+from tests.waiting import pause_async, wait_until_async
 
 
 async def ended(session: Session, *lines: str) -> list[Task]:
@@ -168,3 +169,30 @@ async def test_x1_signals_of_others_do_not_exist(shared_home: Path) -> None:
             assert await there(other) == []
             assert await bb.inbox.acknowledge([mine.key], other.scope) == 0
         assert await mine.ack()
+
+
+async def test_x1_a_consumer_with_nothing_to_do_does_nothing(shared_home: Path) -> None:
+    """Token bills and busy cores come from looking in vain: a look must not cause the next one."""
+    looks = 0
+    async with Backburner.open(shared_home) as bb:
+        session = bb.session("quiet")
+        await (await session.run(["true"])).wait(timeout=30)
+        claim = bb.store.claim_signals
+
+        async def counted(*arguments: Any, **options: Any) -> Any:
+            nonlocal looks
+            looks += 1
+            return await claim(*arguments, **options)
+
+        bb.store.claim_signals = counted  # pyright: ignore[reportAttributeAccessIssue]
+
+        async def consume() -> None:
+            async for signal in session.signals():
+                await signal.ack()
+
+        consumer = asyncio.create_task(consume())
+        await wait_until_async(lambda: looks >= 2)
+        await pause_async(1, because="what is counted are the looks in a second of silence")
+        consumer.cancel()
+        await asyncio.wait([consumer])
+    assert looks < 10, "the consumer wakes itself"

@@ -111,6 +111,7 @@ class Writer:
     def _run(self) -> None:
         while (first := self._queue.get()) is not None:
             done = [first]
+            before = self._connection.total_changes()
             try:
                 with self._lock:
                     self._commit(done)
@@ -125,7 +126,9 @@ class Writer:
                 _settle(done)
             else:
                 _settle(done)  # first the callers, who wait, then everyone else
-                self._committed()
+                # Not for nothing: who looks for work in vain would wake itself, without end.
+                if self._connection.total_changes() != before:
+                    self._committed()
             if self._closing:
                 return
 

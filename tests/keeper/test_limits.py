@@ -116,7 +116,8 @@ async def test_a5_a_job_that_ended_in_time_is_no_timeout_however_late_that_is_se
 ) -> None:
     async with Backburner.open(home) as bb:
         task = await bb.session("s").run("sleep 0.3; exit 6", max_runtime=1)
-        wait_until(lambda: Path(bb.home.attempt(task.id, 1).wrapper).exists())
+        wrapper = Path(bb.home.attempt(task.id, 1).wrapper)
+        wait_until(lambda: wrapper.exists() and wrapper.read_text().strip(), message="it runs not")
         kill_all_of_ours(home)
         exit_file = Path(bb.home.attempt(task.id, 1).exit)
         with nobody_keeps(home):

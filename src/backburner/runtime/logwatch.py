@@ -6,6 +6,8 @@ tell (no inotify, or no more watches for this user) is looked at ten times a sec
 """
 
 import asyncio
+import contextlib
+from collections.abc import Callable
 
 from backburner.model import clock
 from backburner.model.home import AttemptFolder
@@ -73,6 +75,7 @@ class LogWatch:
         self._logs: set[WatchedLog] = set()
         self._by_watch: dict[int, WatchedLog] = {}
         self._by_clock: set[WatchedLog] = set()
+        self._loss: tuple[int, Callable[[], None]] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._clock: asyncio.TimerHandle | None = None
         try:
@@ -89,6 +92,12 @@ class LogWatch:
             if self._clock is None:
                 self._clock = self._loop.call_later(_WITHOUT_INOTIFY_S, self._look_by_clock)
         log.look()  # what it wrote before we came
+
+    def on_loss(self, path: str, tell: Callable[[], None]) -> None:
+        """Call ``tell`` soon after this file may have been deleted or moved, if that is known."""
+        if self._inotify is not None:
+            with contextlib.suppress(OSError):
+                self._loss = (self._inotify.add(path, Watch.ATTRIB | Watch.MOVE_SELF), tell)
 
     def _watch(self, log: WatchedLog) -> bool:
         """Whether the kernel will tell when it grows."""
@@ -134,6 +143,8 @@ class LogWatch:
         assert self._inotify is not None
         self._timer = None
         watches = {watch for watch, _ in self._inotify.drain()}
+        if self._loss is not None and self._loss[0] in watches:
+            self._loss[1]()
         if -1 in watches:  # the queue overflowed: any of them may have grown
             grown = self._logs
         else:

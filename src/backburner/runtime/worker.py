@@ -56,6 +56,7 @@ class ShellWorker:
         self._said: set[asyncio.Task[bool]] = set()
         self._bell = asyncio.Event()
         self._unsubscribe = store.on_change(self._bell.set)
+        self._logs.on_loss(home.database, self._bell.set)  # the keeper then looks for its home
         key = hashlib.blake2b(os.fsencode(home.root), digest_size=6).hexdigest()
         self._cgroups = cgroup.family_folder(key) if settings.cgroups else None
 

@@ -32,6 +32,8 @@ class Watch(IntFlag):
 
     MODIFY = 0x002
     """The file was written or truncated."""
+    ATTRIB = 0x004
+    """What is said about it changed: also how many names it has, so a deletion while it is open."""
     CREATE = 0x100
     """Something was made in the watched folder."""
     DELETE_SELF = 0x400

@@ -73,6 +73,7 @@ class Backburner:
         if self._feed is not None and self._store is not None:
             self._keeper_care.cancel()
             await asyncio.wait([self._keeper_care])
+            await self.inbox.close()
             self._feed.close()
             await self._store.close()
             self._feed = self._store = None

@@ -155,11 +155,17 @@ async def test_a4_also_when_it_ended_a_moment_before(shared_home: Path, tmp_path
     assert outcomes == {State.CANCELED, State.FAILED}, "the stops came all too early or too late"
 
 
+async def task_runs(bb: Backburner, task: Task) -> None:
+    """Its command was started: the wrapper's file is there before, and empty until then."""
+    wrapper = Path(bb.home.attempt(task.id, 1).wrapper)
+    await wait_until_async(lambda: wrapper.exists() and wrapper.read_text().strip())
+
+
 async def test_a4_an_end_that_nobody_has_seen_yet_counts(home: Path, tmp_path: Path) -> None:
     """The exit code is on disk before the stop is asked for; only the keeper does not know yet."""
     async with Backburner.open(home) as bb:
         task = await bb.session("s").run(f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; exit 7")
-        await wait_until_async(lambda: Path(bb.home.attempt(task.id, 1).exit).exists())
+        await task_runs(bb, task)
         keeper = await keeper_comes(home)
         os.kill(keeper, signal.SIGSTOP)
         try:

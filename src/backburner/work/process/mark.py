@@ -9,7 +9,6 @@ rewritten title. Only a process that sets this very limit loses it.
 
 import contextlib
 import hashlib
-import os
 import re
 import resource
 import sys
@@ -59,15 +58,6 @@ def mark_of(pid: int | str) -> Mark | None:
     except OSError:
         return None  # gone
     return number if number >= _BASE else None
-
-
-def marked_processes() -> dict[Mark, list[int]]:
-    """One look at all processes: pids by mark."""
-    found: dict[Mark, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit() and (mark := mark_of(name)) is not None:
-            found.setdefault(mark, []).append(int(name))
-    return found
 
 
 def clear_own_mark() -> None:

@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
-PYTEST := $(BIN)/python -m pytest
+# Tests mostly wait for real processes, so that four at once fit two cores.
+PYTEST := $(BIN)/python -m pytest --numprocesses 4
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo services test test-quick test-faults lint format bench constraints clean

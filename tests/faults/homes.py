@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from backburner.model.home import Home
+from backburner.work import handover
 from tests import leftovers
 from tests.waiting import wait_until
 
@@ -36,3 +38,8 @@ def shared_home(
     monkeypatch.setenv("BACKBURNER_HOME", str(home_of_module))
     monkeypatch.setenv("BACKBURNER_SESSION", "test")
     return home_of_module
+
+
+def waiting_starts(home: Path) -> list[str]:
+    """The tasks whose environment still lies in the home, for a keeper to start them with."""
+    return [piece.task for piece in handover.pieces(Home(home))]

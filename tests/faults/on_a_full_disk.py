@@ -12,7 +12,10 @@ import apsw
 import pytest
 
 from backburner import Backburner, ErrorKind, Session, State, StoreFull, Task
+from backburner.model.home import Home
+from backburner.work.process.condition import Ended, Settled, inspect
 from tests.faults.disks import PAGE, Disk
+from tests.faults.homes import waiting_starts
 from tests.faults.victims import (
     kill_all_of_ours,
     kill_keeper,
@@ -142,14 +145,14 @@ async def starts_are_refused(session: Session, home: Path) -> list[str]:
     assert len(refused) == 5, "the disk was not full"
     for name, said in refused.items():
         assert "free some space" in said
-        assert not list((home / "launch").glob(f"{name}.*"))
+        assert name not in waiting_starts(home)
         assert not list((home / "tasks").glob(f"{name}.*"))
     return list(refused)
 
 
 def exit_code_on_disk(home: Path, task: Task) -> bool:
     """Whether the job has ended, and its exit code is where it cannot be lost."""
-    return (home / "tasks" / f"{task.id}.1" / "exit").read_text().strip() != ""
+    return isinstance(inspect(Home(home).attempt(task.id, 1)), Ended | Settled)
 
 
 async def all_is_well(session: Session, refused: list[str]) -> None:

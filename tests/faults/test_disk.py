@@ -11,6 +11,7 @@ import pytest
 
 from backburner import Backburner, State
 from tests.faults.apart import run_apart
+from tests.faults.homes import waiting_starts
 from tests.faults.victims import kill_all_of_ours
 from tests.waiting import wait_until_async
 
@@ -84,7 +85,7 @@ async def test_x1_a_record_that_is_locked_for_a_while_loses_nothing(
         assert after.exit_code == 5
         told = [signal.task for signal in await session.told()]
         assert sorted(told) == sorted([after.id, *(job.id for job in jobs)])
-        assert not list((home / "launch").iterdir())
+        assert waiting_starts(home) == []
     kill_all_of_ours(home)
 
 

@@ -13,6 +13,7 @@ from backburner.model import clock
 from backburner.model.home import Home
 from backburner.runtime.election import KeeperLock
 from backburner.store.sqlite.store import open_store
+from backburner.work.process.condition import Alive, Ended, inspect
 from backburner.work.process.identity import boot_id
 from tests.faults.victims import (
     kill_all_of_ours,
@@ -116,12 +117,11 @@ async def test_a5_a_job_that_ended_in_time_is_no_timeout_however_late_that_is_se
 ) -> None:
     async with Backburner.open(home) as bb:
         task = await bb.session("s").run("sleep 0.3; exit 6", max_runtime=1)
-        wrapper = Path(bb.home.attempt(task.id, 1).wrapper)
-        wait_until(lambda: wrapper.exists() and wrapper.read_text().strip(), message="it runs not")
+        folder = bb.home.attempt(task.id, 1)
+        wait_until(lambda: isinstance(inspect(folder), Alive), message="it runs not")
         kill_all_of_ours(home)
-        exit_file = Path(bb.home.attempt(task.id, 1).exit)
         with nobody_keeps(home):
-            wait_until(lambda: exit_file.read_text().strip())
+            wait_until(lambda: isinstance(inspect(folder), Ended))
             await pause_async(1, because="its time would be over by now")
     async with Backburner.open(home) as bb:
         task = await (await bb.session("s").task(task.id)).wait(10)

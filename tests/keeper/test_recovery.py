@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from backburner import Backburner, ErrorKind, EventKind, SignalKind, State, Task
+from backburner.work.process.condition import Alive, Ended, inspect
 from tests.faults.record import rows
 from tests.faults.victims import (
     is_running,
@@ -276,10 +277,10 @@ async def test_e11_after_a_reboot_what_ran_is_orphaned_and_told(home: Path) -> N
 async def test_e11_after_a_reboot_a_code_on_disk_is_still_the_truth(home: Path) -> None:
     async with Backburner.open(home) as bb:
         task = await bb.session("s").run("sleep 0.3; exit 12")
-        exit_file = Path(bb.home.attempt(task.id, 1).exit)
-        wait_until(exit_file.exists)
+        folder = bb.home.attempt(task.id, 1)
+        wait_until(lambda: isinstance(inspect(folder), Alive))
         kill_all_of_ours(home)
-        wait_until(lambda: exit_file.read_text().strip())
+        wait_until(lambda: isinstance(inspect(folder), Ended))
     as_after_a_reboot(home)
     async with Backburner.open(home) as bb:
         task = await (await bb.session("s").task(task.id)).wait(30)

@@ -19,8 +19,8 @@ def test_e4_every_attempt_has_a_folder_of_its_own() -> None:
     assert all(folder.path.startswith(f"{HOME.tasks}/") for folder in attempts)
     first = attempts[0]
     assert (first.log, first.result) == (f"{first.path}/output.log", f"{first.path}/result.json")
-    names = {first.log, first.stderr, first.exit, first.wrapper, first.marks, first.result}
-    assert len(names) == 6
+    names = {first.log, first.stderr, first.wrapper, first.marks, first.result}
+    assert len(names) == 5
     assert all(name.startswith(f"{first.path}/") for name in names)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from backburner import Backburner
 from tests.conftest import REPOSITORY
+from tests.faults.homes import waiting_starts
 
 NAMES = ("ada", "bob")
 IDS = [f"race-{number}" for number in range(25)]
@@ -48,7 +49,7 @@ async def test_e12_an_inherited_environment_is_that_of_one_of_them(
         for name in IDS:
             await (await bb.session("s").task(name)).wait(timeout=30)
             assert (tmp_path / name).read_text() in ("ada\n", "bob\n")
-        assert list((home / "launch").iterdir()) == []
+        assert waiting_starts(home) == []
         assert len(await bb.session("s").told()) == len(IDS)
 
 
@@ -67,4 +68,4 @@ async def test_e12_an_environment_that_was_given_is_part_of_the_task(
             winner = task.record.spec["env"]["WHO"]
             assert said[winner] == "started"
             assert (tmp_path / name).read_text() == f"{winner}\n"
-        assert list((home / "launch").iterdir()) == []
+        assert waiting_starts(home) == []

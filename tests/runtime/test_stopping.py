@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from backburner import Backburner, EventKind, NotFound, SignalKind, State, Task, UsageError
+from backburner.work.process.condition import Ended, inspect
 from tests.faults.victims import (
     keeper_comes,
     nobody_keeps,
@@ -170,8 +171,8 @@ async def test_a4_an_end_that_nobody_has_seen_yet_counts(home: Path, tmp_path: P
         os.kill(keeper, signal.SIGSTOP)
         try:
             (tmp_path / "go").touch()
-            exit_file = Path(bb.home.attempt(task.id, 1).exit)
-            await wait_until_async(lambda: exit_file.read_text().strip())
+            folder = bb.home.attempt(task.id, 1)
+            await wait_until_async(lambda: isinstance(inspect(folder), Ended))
             stopping = asyncio.create_task(task.stop(force=True))
 
             async def asked_for() -> bool:

@@ -4,6 +4,7 @@ An `Ending` can only be made through its named constructors, so that a state, an
 exit code that contradict each other cannot be written.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +55,29 @@ class Ending:
     def canceled(cls) -> "Ending":
         """It was stopped on request, and nothing of it is left."""
         return cls(State.CANCELED)
+
+    def document(self) -> dict[str, Any]:
+        """As `result.json` says it."""
+        document: dict[str, Any] = {"status": self.state.value, "exit_code": self.exit_code}
+        if self.error is not None:
+            document["error"] = {"kind": self.error.kind.value, "message": self.error.message}
+        if self.summary is not None:
+            document["summary"] = self.summary
+        if self.result is not None:
+            document["result"] = self.result
+        return document
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> "Ending":
+        """The inverse of `document`. KeyError, ValueError or TypeError where it is none."""
+        error = document.get("error")
+        return cls(
+            State(document["status"]),
+            None if error is None else TaskError(ErrorKind(error["kind"]), error["message"]),
+            document["exit_code"],
+            document.get("summary"),
+            document.get("result"),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ write.lock         held by the process that is writing to the record
 keeper.lock        held by the keeper
 keeper.log         what the keeper has to say
 wake/              a datagram socket for each process that listens
-launch/ID.X        environment and folder of a start that is still to come, 0600
-tasks/ID.ATTEMPT/  output.log, stderr.log, exit, wrapper, marks, result.json
+launches           environment and folder of the starts that are still to come, 0600
+tasks/ID.ATTEMPT/  output.log, stderr.log, marks, and wrapper, which becomes result.json
 """
 
 import os
@@ -34,13 +34,8 @@ class AttemptFolder:
         return f"{self.path}/stderr.log"
 
     @property
-    def exit(self) -> str:
-        """The exit code, written by the wrapper shell; only white space means not yet."""
-        return f"{self.path}/exit"
-
-    @property
     def wrapper(self) -> str:
-        """Locked for as long as the wrapper shell lives; its pid, and what it complained of."""
+        """How the wrapper shell stands: locked for as long as it lives. Becomes `result`."""
         return f"{self.path}/wrapper"
 
     @property
@@ -92,12 +87,8 @@ class Home:
 
     @property
     def launches(self) -> str:
-        """A file for each start that is still to come."""
-        return f"{self.root}/launch"
-
-    def launch(self, task_id: str, hand_over: str) -> str:
-        """The hand-over file of a start that is still to come."""
-        return f"{self.root}/launch/{task_id}.{hand_over}"
+        """What the starts that are still to come will need; see `work.handover`."""
+        return f"{self.root}/launches"
 
     def attempt(self, task_id: str, attempt: int) -> AttemptFolder:
         """The folder of one attempt."""

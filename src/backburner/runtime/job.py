@@ -18,18 +18,19 @@ from backburner.model.home import AttemptFolder
 from backburner.model.limits import DEFAULT_GRACE_S
 from backburner.model.states import ErrorKind
 from backburner.model.task import EndedFor, StopRequest, Task
-from backburner.work.process.identity import open_pidfd
-from backburner.work.process.tree import Tree
-from backburner.work.process.wrapper import (
+from backburner.work.process.condition import (
     Alive,
     Condition,
     Ended,
     Lost,
     NotBegun,
+    Settled,
     Vanished,
     inspect,
-    is_wrapper,
 )
+from backburner.work.process.identity import open_pidfd
+from backburner.work.process.tree import Tree
+from backburner.work.process.wrapper import is_wrapper
 
 _SETTLE_S = 0.1
 """What is still ending when the job has ended is not called left behind."""
@@ -158,7 +159,7 @@ class Job:
         return Ending.failed(ErrorKind.TIMEOUT, f"it passed its maximum run time of {limit}")
 
     async def _over_by_itself(self, condition: Condition) -> Ending:
-        if isinstance(condition, Ended):
+        if isinstance(condition, Ended | Settled):
             return ending_of(condition)
         # The wrapper's death is not the job's end: what it started may go on.
         members = self.tree.members()
@@ -174,10 +175,10 @@ class Job:
     async def _end(self, reason: EndedFor) -> Ending:
         """End it, unless it ends by itself before the first signal is sent."""
         condition = inspect(self.folder)
-        if not isinstance(condition, Ended):
+        if not isinstance(condition, Ended | Settled):
             await self._chronicle.begin_ending(reason)
             condition = inspect(self.folder)
-        if isinstance(condition, Ended):
+        if isinstance(condition, Ended | Settled):
             return ending_of(condition)
         return await self._carry_through(reason)
 
@@ -281,6 +282,8 @@ def ending_of(condition: Condition) -> Ending:
     match condition:
         case Ended(code, by_signal):
             return _exited(code, by_signal=by_signal)
+        case Settled(ending):
+            return ending
         case Vanished(_, complaint) if complaint:
             return Ending.failed(ErrorKind.SPAWN, complaint.splitlines()[0])
         case Vanished():

@@ -1,8 +1,9 @@
 """Keeping the logs of running jobs bounded while the jobs write.
 
 The kernel tells when a log grows (inotify); it is looked at most every 10 ms, because a job can
-write a gigabyte in a second and each look costs a system call. A log of which the kernel cannot
-tell (no inotify, or no more watches for this user) is looked at ten times a second.
+write a gigabyte in a second and each look costs a system call. The first look is after that time
+too: most jobs of a flood of short ones have ended by then. A log of which the kernel cannot tell
+(no inotify, or no more watches for this user) is looked at ten times a second.
 """
 
 import asyncio
@@ -75,9 +76,11 @@ class LogWatch:
         self._logs: set[WatchedLog] = set()
         self._by_watch: dict[int, WatchedLog] = {}
         self._by_clock: set[WatchedLog] = set()
+        self._new: set[WatchedLog] = set()
         self._loss: tuple[int, Callable[[], None]] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._clock: asyncio.TimerHandle | None = None
+        self._first: asyncio.TimerHandle | None = None
         try:
             self._inotify: Inotify | None = Inotify()
             self._loop.add_reader(self._inotify.fileno(), self._something_grew)
@@ -87,11 +90,19 @@ class LogWatch:
     def add(self, log: WatchedLog) -> None:
         """Look after this log from now on."""
         self._logs.add(log)
-        if not self._watch(log):
-            self._by_clock.add(log)
-            if self._clock is None:
-                self._clock = self._loop.call_later(_WITHOUT_INOTIFY_S, self._look_by_clock)
-        log.look()  # what it wrote before we came
+        self._new.add(log)
+        if self._first is None:
+            self._first = self._loop.call_later(_FLOOR_S, self._look_at_new)
+
+    def _look_at_new(self) -> None:
+        self._first = None
+        for log in self._new:
+            if not self._watch(log):
+                self._by_clock.add(log)
+                if self._clock is None:
+                    self._clock = self._loop.call_later(_WITHOUT_INOTIFY_S, self._look_by_clock)
+            log.look()  # what it wrote before we came
+        self._new.clear()
 
     def on_loss(self, path: str, tell: Callable[[], None]) -> None:
         """Call ``tell`` soon after this file may have been deleted or moved, if that is known."""
@@ -118,6 +129,7 @@ class LogWatch:
             return
         self._logs.discard(log)
         self._by_clock.discard(log)
+        self._new.discard(log)
         for watch in log.watches:
             self._by_watch.pop(watch, None)
             if self._inotify is not None:
@@ -127,7 +139,7 @@ class LogWatch:
 
     def close(self) -> None:
         """Let go of everything."""
-        for timer in (self._timer, self._clock):
+        for timer in (self._timer, self._clock, self._first):
             if timer is not None:
                 timer.cancel()
         if self._inotify is not None:

@@ -1,6 +1,5 @@
 """Forgetting: ended tasks go after a while, with their folders, events and signals."""
 
-import contextlib
 import os
 import shutil
 import time
@@ -8,6 +7,7 @@ import time
 from backburner.model.clock import Instant
 from backburner.model.home import Home
 from backburner.store.protocol import Scope, Store
+from backburner.work import handover
 
 _BATCH = 200
 _YOUNG_S = 3600.0
@@ -34,19 +34,16 @@ async def prune(store: Store, home: Home, before: Instant, scope: Scope | None =
 
 async def _sweep(store: Store, home: Home) -> None:
     """Remove what no task owns: folders of forgotten tasks, launches of starts that never came."""
-    for parent in (home.tasks, home.launches):
-        for path in _old_entries(parent):
-            task_id = os.path.basename(path).partition(".")[0]
-            if await store.get(task_id) is None:
-                _remove(path)
-
-
-def _remove(path: str) -> None:
-    if os.path.isdir(path):
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
+    for path in _old_entries(home.tasks):
+        task_id = os.path.basename(path).partition(".")[0]
+        if await store.get(task_id) is None:
+            shutil.rmtree(path, ignore_errors=True)
+    for piece in handover.pieces(home):
+        if piece.age_s > _YOUNG_S:
+            task = await store.get(piece.task)
+            if task is None or task.state.terminal or task.hand_over != piece.name:
+                handover.discard(home, piece.task, piece.name)
+    handover.tidy(home)
 
 
 def _old_entries(folder: str) -> list[str]:

@@ -28,7 +28,7 @@ from backburner.runtime.election import call_keeper, keeper_pid
 from backburner.runtime.feed import Feed
 from backburner.runtime.output import describe
 from backburner.store.protocol import Scope, Store
-from backburner.work import shell
+from backburner.work import handover, shell
 from backburner.work.process.wrapper import problem
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -57,6 +57,7 @@ class TaskService:
         self._home = home
         self._settings = settings
         self._feed = feed
+        self._had_keeper = False
 
     async def see_to_keeper(self) -> None:
         """Call a keeper where active tasks have none: after a reboot, or when somebody killed it
@@ -92,16 +93,18 @@ class TaskService:
         if reason is not None:
             ending = Ending.failed(ErrorKind.SPAWN, reason)
             return await self._store.create(new, limit=limit, ending=ending)
-        call_keeper(self._home)  # before the commit, so that the two overlap
+        if not self._had_keeper:
+            call_keeper(self._home)  # before the commit, so that the two overlap
+            self._had_keeper = True
         new = replace(new, hand_over=self._hand_over(new.id, launch))
         try:
             task = await self._store.create(new, limit=limit)
         except BackburnerError:
-            shell.discard_hand_over(self._home, new.id, new.hand_over)
+            handover.discard(self._home, new.id, new.hand_over)
             raise
         if task.hand_over != new.hand_over:
             # The same id was started a moment before.
-            shell.discard_hand_over(self._home, new.id, new.hand_over)
+            handover.discard(self._home, new.id, new.hand_over)
         call_keeper(self._home)  # after it, in case the keeper was about to leave
         return task
 
@@ -130,7 +133,7 @@ class TaskService:
 
     def _hand_over(self, task_id: str, launch: shell.Launch) -> str:
         try:
-            return shell.hand_over(self._home, task_id, launch)
+            return handover.leave(self._home, task_id, launch)
         except OSError as error:
             kind = StoreFull if error.errno in _NO_ROOM else StoreUnusable
             raise kind(
@@ -216,7 +219,7 @@ class TaskService:
             raise NotFound(f"no task {task_id!r} in session {scope.session!r}")
         if task.state.terminal and not task.leftovers:
             # Of one that was waiting for its start.
-            shell.discard_hand_over(self._home, task_id, task.hand_over)
+            handover.discard(self._home, task.id, task.hand_over)
             return task
         call_keeper(self._home)
         async with self._feed.of_task(task_id) as bell:

@@ -8,12 +8,11 @@ also when the disk is full for a while.
 import asyncio
 import contextlib
 import hashlib
-import json
 import os
 import resource
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from backburner.model import clock
 from backburner.model.ending import Ending
@@ -27,8 +26,8 @@ from backburner.runtime.job import Job, ending_of
 from backburner.runtime.logwatch import LogWatch, WatchedLog
 from backburner.runtime.output import measure_output
 from backburner.store.protocol import Output, Store
-from backburner.work import shell
-from backburner.work.process import cgroup, wrapper
+from backburner.work import handover, shell
+from backburner.work.process import cgroup, condition, wrapper
 from backburner.work.process.identity import boot_id
 from backburner.work.process.mark import mark_for
 from backburner.work.process.tree import Tree
@@ -156,12 +155,12 @@ class ShellWorker:
         if claimed is not None:
             job = self._job(claimed, pid=started.pid, ours=True)
             started.go()
-            shell.discard_hand_over(self._home, task.id, task.hand_over)
+            handover.discard(self._home, task.id, task.hand_over)
             await self._see_to_end(job)
 
     def _launch(self, task: Task) -> wrapper.Launch:
         try:
-            launch = shell.take_over(self._home, task.id, task.hand_over or "")
+            launch = handover.take(self._home, task.id, task.hand_over or "")
         except FileNotFoundError:
             raise ValueError("what it was to be started with is gone") from None
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -182,11 +181,11 @@ class ShellWorker:
             await self._linger(self._job(task, pid=None, ours=False))
             return
         folder = self._home.attempt(task.id, task.attempt)
-        condition = wrapper.inspect(folder)
-        while isinstance(condition, wrapper.Alive) and condition.pid is None:
+        found = condition.inspect(folder)
+        while isinstance(found, condition.Alive) and found.pid is None:
             await asyncio.sleep(_RETRY_FIRST_S)  # started a moment before the last keeper died
-            condition = wrapper.inspect(folder)
-        if isinstance(condition, wrapper.NotBegun) and task.ended_for is None:
+            found = condition.inspect(folder)
+        if isinstance(found, condition.NotBegun) and task.ended_for is None:
             await self._insist(
                 lambda: self._store.requeue(
                     task.id, task.attempt, "the keeper died before it could start it"
@@ -194,8 +193,8 @@ class ShellWorker:
             )
             return
         # The last keeper may have died before it did so.
-        shell.discard_hand_over(self._home, task.id, task.hand_over)
-        pid = condition.pid if isinstance(condition, wrapper.Alive) else None
+        handover.discard(self._home, task.id, task.hand_over)
+        pid = found.pid if isinstance(found, condition.Alive) else None
         job = self._job(task, pid=pid, ours=False)
         # Beside, and not before: on a full disk its limits hold and its log is cut all the same.
         self._note_beside(task, EventKind.ADOPTED)
@@ -207,10 +206,10 @@ class ShellWorker:
                 lambda: self._store.note(task.id, task.attempt, EventKind.LEFTOVERS, leftovers=0)
             )
             return
-        condition = wrapper.inspect(self._home.attempt(task.id, task.attempt))
+        found = condition.inspect(self._home.attempt(task.id, task.attempt))
         ending = (
-            ending_of(condition)
-            if isinstance(condition, wrapper.Ended)
+            ending_of(found)
+            if isinstance(found, condition.Ended | condition.Settled)
             else Ending.failed(ErrorKind.ORPHANED, "the machine was restarted while it ran")
         )
         output = measure_output(self._home.attempt(task.id, task.attempt))
@@ -279,14 +278,14 @@ class ShellWorker:
                 task.id, task.attempt, ending, output=output, leftovers=leftovers
             )
         )
-        shell.discard_hand_over(self._home, task.id, task.hand_over)
+        handover.discard(self._home, task.id, task.hand_over)
         if not written:
             self._put_result(task, ending)  # there may be room now
 
     def _put_result(self, task: Task, ending: Ending) -> bool:
         folder = self._home.attempt(task.id, task.attempt)
         try:
-            _write_result(folder.path, folder.result, ending)
+            condition.settle(folder, ending)
         except OSError as error:
             self._report(f"{task.id}: result.json was not written: {error}")
             return False
@@ -335,14 +334,3 @@ class _Entry:
 
     async def begin_ending(self, reason: EndedFor) -> None:
         await self._worker.begin_ending(self._task, reason)
-
-
-def _write_result(folder: str, path: str, ending: Ending) -> None:
-    """Put result.json in place, whole or not at all."""
-    document: dict[str, Any] = {"status": ending.state.value, "exit_code": ending.exit_code}
-    if ending.error is not None:
-        document["error"] = {"kind": ending.error.kind.value, "message": ending.error.message}
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    with open(f"{path}.new", "w", encoding="utf-8") as file:
-        json.dump(document, file)
-    os.rename(f"{path}.new", path)

@@ -1,16 +1,11 @@
-"""Shell tasks: what is to be run, and the hand-over from the caller to the keeper.
+"""Shell tasks: what is to be run, and what it inherits from its caller.
 
-The command is part of the record. The caller's environment is not, because it holds secrets: it
-travels in a file that only the owner can read and that is deleted at the start.
+The command is part of the record. The caller's environment is not: see `handover`.
 """
 
-import contextlib
-import json
 import os
 import resource
-import secrets
 import shlex
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +15,8 @@ from backburner.model.home import Home
 from backburner.model.limits import SPEC_MAX_BYTES, Settings
 from backburner.model.redaction import HIDDEN, is_secret
 from backburner.work.log.bounds import LogBounds
-from backburner.work.process.wrapper import Launch
+from backburner.work.process.identity import read_proc
+from backburner.work.process.wrapper import Launch, find_bash
 
 _NOT_INHERITED = ("BACKBURNER_TASK_ID", "BACKBURNER_ATTEMPT")
 
@@ -59,7 +55,7 @@ class ShellCommand:
     def argv(self) -> list[str]:
         """What is executed. bash where there is one: that is what people and models write for."""
         if isinstance(self.command, str):
-            return [shutil.which("bash") or "/bin/sh", "-c", self.command]
+            return [find_bash() or "/bin/sh", "-c", self.command]
         return list(self.command)
 
     def to_spec(self, settings: Settings) -> dict[str, Any]:
@@ -98,11 +94,14 @@ def log_bounds(spec: Mapping[str, Any]) -> LogBounds:
 
 def launch_from_here(command: ShellCommand) -> Launch:
     """The command with what this process would hand on to a child of its own."""
-    inherited = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
+    environment = dict(os.environ)
+    for name in _NOT_INHERITED:
+        environment.pop(name, None)
+    environment.update(command.env)
     return Launch(
         argv=command.argv(),
         cwd=command.cwd,
-        environment={**inherited, **command.env},
+        environment=environment,
         umask=_umask(),
         open_files=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         separate_stderr=command.separate_stderr,
@@ -110,13 +109,9 @@ def launch_from_here(command: ShellCommand) -> Launch:
 
 
 def _umask() -> int:
-    try:
-        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
-            for line in file:
-                if line.startswith("Umask:"):
-                    return int(line.split()[1], 8)
-    except OSError:
-        pass
+    _, found, rest = read_proc("self", "status").partition(b"\nUmask:")
+    if found:
+        return int(rest.split(maxsplit=1)[0], 8)
     mask = os.umask(0o077)  # elsewhere it can only be read by setting it
     os.umask(mask)
     return mask
@@ -131,43 +126,3 @@ def job_environment(launch: Launch, home: Home, session: str, task_id: str) -> d
         "BACKBURNER_SESSION": session,
         "BACKBURNER_HOME": str(home.root),
     }
-
-
-def hand_over(home: Home, task_id: str, launch: Launch) -> str:
-    """Leave the launch for the keeper, readable by the owner only. Answers its name."""
-    name = secrets.token_hex(6)
-    document = {
-        "argv": list(launch.argv),
-        "cwd": launch.cwd,
-        "environment": dict(launch.environment),
-        "umask": launch.umask,
-        "open_files": launch.open_files,
-        "separate_stderr": launch.separate_stderr,
-    }
-    path = home.launch(task_id, name)
-    try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileNotFoundError:
-        os.makedirs(home.launches, mode=0o700, exist_ok=True)
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with open(fd, "wb", buffering=0) as file:
-            file.write(json.dumps(document).encode("ascii"))
-    except BaseException:
-        os.unlink(path)
-        raise
-    return name
-
-
-def take_over(home: Home, task_id: str, name: str) -> Launch:
-    """Read what was handed over. OSError, ValueError or TypeError where it is gone or broken."""
-    with open(home.launch(task_id, name), encoding="ascii") as file:
-        document = json.load(file)
-    return Launch(**document)
-
-
-def discard_hand_over(home: Home, task_id: str, name: str | None) -> None:
-    """The start was made, or never will be: the environment goes."""
-    if name is not None:
-        with contextlib.suppress(OSError):
-            os.unlink(home.launch(task_id, name))

@@ -15,6 +15,7 @@ import pytest
 
 from backburner import Backburner, ErrorKind, Session, State
 from backburner.runtime.election import call_keeper
+from tests.faults.homes import waiting_starts
 from tests.faults.victims import kill_keeper, nobody_keeps
 from tests.waiting import wait_until, wait_until_async
 
@@ -282,10 +283,6 @@ async def test_words_are_not_interpreted_and_a_line_is_bash(shared_home: Path) -
 # Secrets
 
 
-def launch_files(home: Path) -> list[Path]:
-    return list(home.glob("launch*/*"))
-
-
 async def test_the_hand_over_is_the_owners_only_and_gone_after_the_start(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,10 +296,11 @@ async def test_the_hand_over_is_the_owners_only_and_gone_after_the_start(
                     'echo "${#INHERITED_SETTING} ${#MY_TOKEN}"; sleep 3600',
                     env={"MY_TOKEN": SECRET},
                 )
-                (launch,) = launch_files(home)
-                assert launch.stat().st_mode & 0o777 == 0o600
-                assert launch.parent.stat().st_mode & 0o777 == 0o700
-                assert files_with(home, SECRET) == [str(launch)]
+                assert waiting_starts(home) == [task.id]
+                launches = home / "launches"
+                assert launches.stat().st_mode & 0o777 == 0o600
+                assert launches.parent.stat().st_mode & 0o777 == 0o700
+                assert files_with(home, SECRET) == [str(launches)]
             call_keeper(bb.home)
 
             async def said() -> bool:
@@ -310,7 +308,7 @@ async def test_the_hand_over_is_the_owners_only_and_gone_after_the_start(
 
             await wait_until_async(said)
             assert (await task.output()).text == f"{len(SECRET)} {len(SECRET)}\n"
-            assert launch_files(home) == []
+            assert waiting_starts(home) == []
             assert files_with(home, SECRET) == []
             await task.stop(force=True)
             assert files_with(home, SECRET) == []
@@ -350,15 +348,14 @@ async def test_no_secret_stays_where_the_keeper_was_killed_in_between(
     async with Backburner.open(home) as bb:
         with nobody_keeps(home):
             task = await bb.session("s").run("echo $$; sleep 3600")
-            (launch,) = launch_files(home)
-            content = launch.read_bytes()
+            content = (home / "launches").read_bytes()
         call_keeper(bb.home)
 
         async def said() -> bool:
             return bool((await task.output()).text)
 
         await wait_until_async(said)
-        launch.write_bytes(content)
+        (home / "launches").write_bytes(content)
         kill_keeper(home)
         wait_until(lambda: files_with(home, SECRET) == [], message="it is still there")
         await task.stop(force=True)

@@ -1,6 +1,7 @@
 """What the files of a wrapper say, in every condition that a crash can leave them in (A3)."""
 
 import fcntl
+import json
 import os
 import signal
 import subprocess
@@ -8,18 +9,22 @@ from pathlib import Path
 
 import pytest
 
+from backburner.model.ending import Ending
 from backburner.model.home import AttemptFolder
-from backburner.work.process.wrapper import (
+from backburner.model.states import ErrorKind
+from backburner.work.process.condition import (
+    BLANK,
     Alive,
     Condition,
     Ended,
-    Launch,
     Lost,
     NotBegun,
+    Settled,
     Vanished,
     inspect,
-    problem,
+    settle,
 )
+from backburner.work.process.wrapper import Launch, problem
 from tests.faults.victims import all_pids, is_running, processes_with, unique_seconds
 from tests.waiting import wait_until
 from tests.work.process.conftest import Started, StartWrapper
@@ -61,18 +66,16 @@ def test_a3_where_the_files_are_gone_nothing_can_be_said(tmp_path: Path) -> None
 
 def test_a3_a_keeper_that_died_before_the_start_has_not_started_it(tmp_path: Path) -> None:
     """The files are made before the start: they alone do not mean that it began."""
-    (tmp_path / "wrapper").write_bytes(b"\n" * 512)
-    (tmp_path / "exit").write_bytes(b"\n" * 4)
+    (tmp_path / "wrapper").write_bytes(BLANK)
     assert inspect(AttemptFolder(str(tmp_path))) == NotBegun()
 
 
-def test_a3_a_keeper_that_died_between_the_two_files_has_not_started_it(tmp_path: Path) -> None:
+def test_a3_a_keeper_that_died_when_it_made_the_file_has_not_started_it(tmp_path: Path) -> None:
     (tmp_path / "wrapper").touch()
     assert inspect(AttemptFolder(str(tmp_path))) == NotBegun()
 
 
 def test_a3_a_wrapper_that_has_not_said_its_pid_yet_is_alive(tmp_path: Path) -> None:
-    (tmp_path / "exit").write_bytes(b"\n" * 4)
     with (tmp_path / "wrapper").open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert inspect(AttemptFolder(str(tmp_path))) == Alive(None)
@@ -118,9 +121,8 @@ def test_a3_two_signals_of_which_shells_say_nothing_look_like_exit_codes(
 
 def test_a3_the_code_counts_as_soon_as_it_is_there(tmp_path: Path) -> None:
     """Also while the wrapper holds its lock still."""
-    (tmp_path / "exit").write_bytes(b"7\n\n\n")
     with (tmp_path / "wrapper").open("wb") as file:
-        file.write(b"1234\n")
+        file.write(b"1234\nexit 7.\n\n")
         file.flush()
         fcntl.flock(file, fcntl.LOCK_EX)
         assert inspect(AttemptFolder(str(tmp_path))) == Ended(7, by_signal=False)
@@ -157,6 +159,47 @@ def test_a3_a_folder_that_went_away_meanwhile_is_complained_of(
     condition = ended(started)
     assert isinstance(condition, Vanished)
     assert "gone" in condition.complaint
+
+
+# The ending
+
+
+ENDINGS = {
+    "well": Ending.exited(0),
+    "code": Ending.exited(7),
+    "stopped": Ending.canceled(),
+    "long": Ending.failed(ErrorKind.SPAWN, "x" * 5000),
+}
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_e4_the_file_becomes_the_result(start_wrapper: StartWrapper, name: str) -> None:
+    started = start_wrapper("true")
+    started.collect()
+    settle(started.folder, ENDINGS[name])
+    assert json.loads(Path(started.folder.result).read_text()) == ENDINGS[name].document()
+    assert sorted(os.listdir(started.folder.path)) == ["output.log", "result.json"]
+    assert os.stat(started.folder.result).st_mode & 0o777 == 0o600
+    assert inspect(started.folder) == Settled(ENDINGS[name])
+
+
+def test_e4_there_is_a_result_where_nothing_was_ever_started(tmp_path: Path) -> None:
+    folder = AttemptFolder(str(tmp_path / "new"))
+    settle(folder, Ending.canceled())
+    assert inspect(folder) == Settled(Ending.canceled())
+
+
+def test_a3_who_is_killed_between_writing_and_renaming_has_settled_it(tmp_path: Path) -> None:
+    """One write replaces all that was there, so the rest of it cannot be taken for an ending."""
+    folder = AttemptFolder(str(tmp_path))
+    document = json.dumps(Ending.exited(3).document()).encode()
+    Path(folder.wrapper).write_bytes(document.ljust(len(BLANK), b"\n"))
+    assert inspect(folder) == Settled(Ending.exited(3))
+
+
+def test_a3_a_result_that_makes_no_sense_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "result.json").write_text('{"status": "unheard of"}')
+    assert inspect(AttemptFolder(str(tmp_path))) == Lost()
 
 
 # Signals to the wrapper
@@ -204,7 +247,7 @@ def test_files_of_a_job_are_its_owners_only(start_wrapper: StartWrapper) -> None
     started = start_wrapper("true")
     started.collect()
     assert os.stat(started.folder.path).st_mode & 0o777 == 0o700
-    for path in (started.folder.log, started.folder.wrapper, started.folder.exit):
+    for path in (started.folder.log, started.folder.wrapper):
         assert os.stat(path).st_mode & 0o777 == 0o600
 
 
@@ -228,7 +271,7 @@ def test_bash_hands_on_what_dash_would_drop_and_runs_no_startup_file_for_the_wra
     assert f"BASH_ENV={startup}" in said
     assert any(line.startswith("BASH_FUNC_umask%%=") for line in said)
     assert not (tmp_path / "ran").exists()
-    assert Path(started.folder.wrapper).read_text().split() == [str(started.pid)]
+    assert Path(started.folder.wrapper).read_text().split() == [str(started.pid), "exit", "0."]
 
 
 # Before the start

@@ -149,11 +149,6 @@ class SqliteStore:
         spec = to_json(task.spec)
 
         def operation(run: Statements) -> Task:
-            existing = run.task("task_get", id=task.id)
-            if existing is not None:
-                return _same_or_conflict(existing, task, spec)
-            if ending is None:
-                _refuse_above(limit, run, task)
             created = run.task(
                 "task_insert",
                 id=task.id,
@@ -168,9 +163,13 @@ class SqliteStore:
                 schedule=task.schedule,
                 hand_over=task.hand_over,
             )
-            assert created is not None
+            if created is None:
+                existing = run.task("task_get", id=task.id)
+                assert existing is not None
+                return _same_or_conflict(existing, task, spec)
             run.add_event(created, EventKind.CREATED, {})
             if ending is None:
+                _refuse_above(limit, run, task)  # which undoes the insert
                 return created
             ended = run.finish(task.id, created.attempt, ending)
             if ended is None:
@@ -391,10 +390,10 @@ def open_store(root: Path, boot_id: str) -> SqliteStore:
 
 def _refuse_above(limit: int, run: Statements, task: NewTask) -> None:
     row = run.row("task_count_active", owner=task.owner, session=task.session, kind=task.kind)
-    count = row[0] if row else 0
-    if count >= limit:
+    others = row[0] - 1 if row else 0
+    if others >= limit:
         raise LimitReached(
-            f"session {task.session!r} has {count} active {task.kind} tasks, "
+            f"session {task.session!r} has {others} active {task.kind} tasks, "
             f"and {limit} is the limit",
             remedy="wait for one to end, or stop one",
         )

@@ -3,23 +3,20 @@
 One line of shell is all that runs between us and the job: it notes that it lives, joins the cgroup,
 runs the command and writes the exit code. It costs 3 ms where a Python supervisor costs 17 to 42.
 
-Two files of the attempt, made before the start and overwritten in place, so that a full disk
-cannot lose what they will say:
-  wrapper  locked (flock) from before the start until the wrapper's end, which proves that it
-           lives without trusting a pid; holds the pid, then what the shell complained of
-  exit     white space until the command has ended, then its exit code
+What it leaves behind is read by `condition`.
 """
 
 import contextlib
 import fcntl
 import os
-import re
 import shutil
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from backburner.model.home import AttemptFolder
+from backburner.work.process.condition import BLANK
 from backburner.work.process.identity import read_proc
 from backburner.work.process.mark import Mark, marking_children
 
@@ -32,8 +29,8 @@ echo "$$" >&3
 umask "$1"; ulimit -Sn "$2" 2>/dev/null; cd -- "$3" || exit
 shift 4
 exec 6<&-
-( exec "$@" 2>&5 3>&- 4>&- 5>&- )
-echo "$?" >&4
+( exec "$@" 2>&5 3>&- 5>&- )
+echo "exit $?." >&3
 """
 # trap `:` and not ignore: the command starts with the default action, the wrapper outlives it.
 # It waits for a line on descriptor 6: the word that the start is on disk. A keeper that dies before
@@ -42,10 +39,6 @@ echo "$?" >&4
 # by a signal, which the exit code alone cannot tell from `exit 137`.
 
 _NAME = "backburner-job"
-_WRAPPER_PAD = b"\n" * 512
-_EXIT_PAD = b"\n" * 4
-
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 _DEFAULT_SIGNALS = [
     number
@@ -76,22 +69,33 @@ def problem(launch: Launch) -> str | None:
     program = launch.argv[0]
     if os.path.dirname(program):
         path = os.path.join(launch.cwd, program)
-        if not os.path.exists(path):
-            return f"there is no program {program}"
-        if os.path.isdir(path) or not os.access(path, os.X_OK):
-            return f"{program} may not be executed"
-    elif shutil.which(program, path=launch.environment.get("PATH", os.defpath)) is None:
+        if _is_executable(path):
+            return None
+        there = os.path.exists(path)
+        return f"{program} may not be executed" if there else f"there is no program {program}"
+    folders = launch.environment.get("PATH", os.defpath).split(os.pathsep)
+    if not any(_is_executable(os.path.join(launch.cwd, folder, program)) for folder in folders):
         return f"command not found: {program}"
     return None
+
+
+def _is_executable(path: str) -> bool:
+    return os.access(path, os.X_OK) and not os.path.isdir(path)
 
 
 def _shell_for(environment: Mapping[str, str]) -> list[str]:
     # dash drops variables whose names are no identifiers (npm has such); bash hands them on. -p:
     # the caller's BASH_ENV, functions and options are for the command, and not for the wrapper.
-    bash = shutil.which("bash")
-    if bash is None or all(_IDENTIFIER.fullmatch(name) for name in environment):
+    if all(map(str.isidentifier, environment)) and all(map(str.isascii, environment)):
         return ["/bin/sh"]
-    return [bash, "-p"]
+    bash = find_bash()
+    return ["/bin/sh"] if bash is None else [bash, "-p"]
+
+
+@cache
+def find_bash() -> str | None:
+    """Where bash is, if there is one."""
+    return shutil.which("bash")
 
 
 class Started:
@@ -126,9 +130,7 @@ def start(folder: AttemptFolder, launch: Launch, *, mark: Mark, cgroup: str | No
         log = opened(folder.log, os.O_WRONLY | os.O_APPEND)
         errors = opened(folder.stderr, os.O_WRONLY | os.O_APPEND) if launch.separate_stderr else log
         wrapper = opened(folder.wrapper, os.O_RDWR)
-        code = opened(folder.exit, os.O_RDWR)
-        for fd, pad in ((wrapper, _WRAPPER_PAD), (code, _EXIT_PAD)):
-            os.pwrite(fd, pad, 0)
+        os.pwrite(wrapper, BLANK, 0)
         fcntl.flock(wrapper, fcntl.LOCK_EX)
         null = opened(os.devnull, os.O_RDONLY)
         shell, *options = _shell_for(launch.environment)
@@ -148,7 +150,6 @@ def start(folder: AttemptFolder, launch: Launch, *, mark: Mark, cgroup: str | No
                         (os.POSIX_SPAWN_DUP2, log, 1),
                         (os.POSIX_SPAWN_DUP2, errors, 2),
                         (os.POSIX_SPAWN_DUP2, wrapper, 3),
-                        (os.POSIX_SPAWN_DUP2, code, 4),
                         (os.POSIX_SPAWN_DUP2, line, 6),
                     ],
                     setsid=True,
@@ -176,77 +177,3 @@ def _make_empty(path: str) -> None:
     except FileNotFoundError:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         os.mkdir(path, 0o700)
-
-
-@dataclass(frozen=True, slots=True)
-class NotBegun:
-    """The wrapper never ran a line: the command was certainly not started."""
-
-
-@dataclass(frozen=True, slots=True)
-class Alive:
-    """The wrapper lives."""
-
-    pid: int | None
-    """None in the moment before it has said so."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """The command ended by itself, and its exit code is on disk."""
-
-    code: int
-    by_signal: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Vanished:
-    """The wrapper is gone and left no exit code; the command may still run."""
-
-    pid: int
-    complaint: str
-
-
-@dataclass(frozen=True, slots=True)
-class Lost:
-    """Its files, which are made before the start, were deleted: it may have done anything."""
-
-
-Condition = NotBegun | Alive | Ended | Vanished | Lost
-
-
-def inspect(folder: AttemptFolder) -> Condition:
-    """What became of a start. True at any time, after any crash of ours."""
-    with contextlib.suppress(FileNotFoundError, ValueError):
-        code = int(_read(folder.exit))
-        complaint = _read(folder.wrapper).partition("\n")[2].strip()
-        return Ended(code, by_signal=code > 128 and bool(complaint))  # noqa: PLR2004 - 128+signal
-    try:
-        alive = _is_locked(folder.wrapper)
-        first, _, complaint = _read(folder.wrapper).strip().partition("\n")
-    except FileNotFoundError:
-        return Lost()
-    pid = int(first) if first.isdigit() else None
-    if alive:
-        return Alive(pid)
-    with contextlib.suppress(FileNotFoundError, ValueError):
-        # It may have ended between the two looks; the code on disk is the truth. There is none
-        # yet where a keeper was killed between making the two files.
-        return Ended(int(_read(folder.exit)), by_signal=bool(complaint))
-    return NotBegun() if pid is None else Vanished(pid, complaint)
-
-
-def _read(path: str) -> str:
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read()
-
-
-def _is_locked(path: str) -> bool:
-    fd = os.open(path, os.O_RDWR)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False

@@ -4,11 +4,12 @@
 -- Finished tasks may be a million: a leading + keeps SQLite from an index that would visit them all.
 
 -- name: task_insert
--- A task that has not started, or that could not.
+-- A task that has not started, or that could not; nothing where the id is taken.
 INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, max_runtime_s,
                   parent, schedule, hand_over, events)
 VALUES (:id, :owner, :session, :kind, :title, :spec, 'queued', :now, :max_runtime_s,
         :parent, :schedule, :hand_over, 1)
+ON CONFLICT (id) DO NOTHING
 RETURNING {changed};
 
 -- name: task_count_active

@@ -1,0 +1,140 @@
+"""What a caller leaves for the keeper to start a task with: environment, folder, umask.
+
+The environment holds secrets, so it is not part of the record: it lies in one file of the home that
+only the owner can read, and its piece is freed when the start was made. One file for all, because
+making a file costs a start more than its durable commit. Pieces are appended whole, so any number
+of processes may do it at once, and begin at a block, so that freeing one frees its disk space.
+"""
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from backburner.model.home import Home
+from backburner.work import linux
+from backburner.work.process.wrapper import Launch
+
+_BLOCK = 4096
+_LEFT_AT = "left_at"
+_BEGIN = b"\x01"
+"""Opens a piece: then the task's id and a line of JSON, which escapes control characters, so that
+no later block of a piece looks like the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One hand-over that is there."""
+
+    name: str
+    task: str
+    age_s: float
+
+
+def leave(home: Home, task_id: str, launch: Launch) -> str:
+    """Leave a launch for the keeper. Answers the name of the piece; OSError where it cannot be."""
+    document = {_LEFT_AT: time.time()}
+    document |= {name: getattr(launch, name) for name in Launch.__slots__}
+    text = _opening(task_id) + json.dumps(document).encode("ascii")
+    piece = text.ljust(-(-len(text) // _BLOCK) * _BLOCK, b"\n")
+    fd = os.open(home.launches, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH)  # not while `tidy` cuts the file
+        written = os.write(fd, piece)
+        offset = os.lseek(fd, 0, os.SEEK_CUR) - written
+    finally:
+        os.close(fd)
+    name = f"{offset}+{len(piece)}"
+    if written < len(piece):
+        discard(home, task_id, name)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    return name
+
+
+def take(home: Home, task_id: str, name: str) -> Launch:
+    """Read what was left. OSError, ValueError or TypeError where it is gone or broken."""
+    offset, length = _range(name)
+    with open(home.launches, "rb", buffering=0) as file:
+        text = os.pread(file.fileno(), length, offset)
+    opening = _opening(task_id)
+    if not text.startswith(opening):
+        raise FileNotFoundError(errno.ENOENT, "it was discarded", home.launches)
+    document = json.loads(text[len(opening) :])
+    del document[_LEFT_AT]
+    return Launch(**document)
+
+
+def discard(home: Home, task_id: str, name: str | None) -> None:
+    """The start was made, or never will be: the environment goes."""
+    if name is None:
+        return
+    offset, length = _range(name)
+    opening = _opening(task_id)
+    with contextlib.suppress(OSError), open(home.launches, "r+b", buffering=0) as file:
+        if os.pread(file.fileno(), len(opening), offset) != opening:
+            return  # discarded before; the place may be another task's by now
+        try:
+            linux.punch_hole(file.fileno(), offset, length)
+        except OSError:  # not on this file system: what matters is that nobody can read it
+            os.pwrite(file.fileno(), bytes(length), offset)
+
+
+def pieces(home: Home) -> Iterator[Piece]:
+    """Everything that was left and not discarded."""
+    try:
+        file = open(home.launches, "rb", buffering=0)  # noqa: SIM115 - closed below
+    except FileNotFoundError:
+        return
+    now = time.time()
+    with file:
+        for offset in _data_blocks(file.fileno()):
+            if os.pread(file.fileno(), 1, offset) == _BEGIN:
+                text = _piece_at(file.fileno(), offset)
+                task_id, _, document = text[len(_BEGIN) :].partition(b"\n")
+                try:
+                    age = now - json.loads(document)[_LEFT_AT]
+                except (ValueError, KeyError):  # cut short by a full disk or a crash
+                    age = float("inf")
+                yield Piece(f"{offset}+{len(text)}", task_id.decode(errors="replace"), age)
+
+
+def tidy(home: Home) -> None:
+    """Give the file its first size again, if nothing is in it."""
+    with contextlib.suppress(OSError), open(home.launches, "r+b", buffering=0) as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not any(pieces(home)):
+            os.ftruncate(file.fileno(), 0)
+
+
+def _range(name: str) -> tuple[int, int]:
+    offset, _, length = name.partition("+")
+    return int(offset), int(length)
+
+
+def _opening(task_id: str) -> bytes:
+    return _BEGIN + task_id.encode() + b"\n"
+
+
+def _data_blocks(fd: int) -> Iterator[int]:
+    """Offsets of the blocks that are not holes."""
+    offset = 0
+    while True:
+        try:
+            offset = os.lseek(fd, offset, os.SEEK_DATA) // _BLOCK * _BLOCK
+        except OSError:  # ENXIO: no more
+            return
+        yield offset
+        offset += _BLOCK
+
+
+def _piece_at(fd: int, offset: int) -> bytes:
+    text = b""
+    while block := os.pread(fd, _BLOCK, offset + len(text)):
+        if text and block[:1] in (_BEGIN, b"\0"):
+            break
+        text += block
+    return text

@@ -11,12 +11,12 @@ from backburner.cli import phrases, terminal
 from backburner.cli.processes import ProcessUse, processes_of
 from backburner.cli.table import Cell, Column, Row, Table
 from backburner.cli.textwidth import clean, cut
+from backburner.cli.timeline import event_text
 from backburner.model import clock
 from backburner.model.document import event_document, signal_document
 from backburner.model.events import Event, EventKind
 from backburner.model.limits import DEFAULT_SESSION
 from backburner.model.signals import Signal, SignalState
-from backburner.model.task import EndedFor
 from backburner.work.log.marks import byte_count
 from backburner.work.log.read import Chunk
 from backburner.work.shell import shown_command
@@ -125,7 +125,7 @@ class Portrait:
             [
                 Cell(f"+{clock.format_duration(max(0, event.at - first) / clock.SECOND)}", "dim"),
                 Cell(event.kind.value.replace("_", " "), _event_colour(event)),
-                Cell(_event_text(event)),
+                Cell(event_text(event)),
             ]
             for event in self.events
         ]
@@ -213,30 +213,3 @@ def _event_colour(event: Event) -> str | None:
     if event.kind is not EventKind.FINISHED:
         return None
     return phrases.STATE_COLOURS.get(event.data.get("state", ""))
-
-
-def _event_text(event: Event) -> str:
-    data = event.data
-    match event.kind:
-        case EventKind.FINISHED:
-            error = data.get("error")
-            said = (
-                f"{data.get('state', '')}: {error['message']}" if error else data.get("state", "")
-            )
-            left = data.get("leftovers")
-            return f"{said}, {phrases.processes(left)} left behind" if left else said
-        case EventKind.STOP_REQUESTED:
-            grace = data.get("grace_s")
-            return f"with a grace of {clock.format_duration(grace)}" if grace else "by force"
-        case EventKind.ENDING:
-            late = data.get("reason") == EndedFor.TIMEOUT
-            return "past its maximum run time" if late else "on request"
-        case EventKind.REQUEUED:
-            return data.get("reason", "")
-        case EventKind.LEFTOVERS:
-            left = data.get("leftovers", 0)
-            return f"{phrases.processes(left)} left" if left else "all ended"
-        case EventKind.DETAIL:
-            return data.get("detail") or ""
-        case EventKind.CREATED | EventKind.STARTED | EventKind.ADOPTED:
-            return ""

@@ -50,6 +50,22 @@ def end_key(task_id: str) -> str:
     return f"{task_id}:end"
 
 
+def ask_key(task_id: str, attempt: int, question: str) -> str:
+    """The idempotency key of the signal that tells of a question."""
+    return f"{task_id}:ask:{attempt}:{question}"
+
+
+@dataclass(frozen=True, slots=True)
+class NewSignal:
+    """What is to be told beside the end: ready, a match, silence."""
+
+    kind: SignalKind
+    key: str
+    """Unique: the same key again is not told again."""
+    text: str
+    data: dict[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class Signal:
     """One row of what a session was told, or is to be told."""

@@ -7,6 +7,7 @@ from typing import Any
 from backburner.model.clock import Instant
 from backburner.model.ending import TaskError
 from backburner.model.limits import PREVIEW_MAX_CHARS
+from backburner.model.order import ANY_TIME, Order
 from backburner.model.signals import SignalState
 from backburner.model.states import Kind, State
 
@@ -66,6 +67,7 @@ class NewTask:
     parent: str | None = None
     schedule: str | None = None
     hand_over: str | None = None
+    order: Order = ANY_TIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,16 @@ class Task:
     hand_over: str | None = None
     """Names what this very start has left for the worker: another start of the same id, which
     will be refused, cannot put its own in the place."""
+    queue: str | None = None
+    after: tuple[str, ...] = ()
+    after_failure: bool = False
+    retries_left: int = 0
+    failures: int = 0
+    """Attempts that have failed."""
+    not_before: Instant | None = None
+    """A further attempt waits for this time."""
+    reported: int = 0
+    """How many bytes of the job's own report are in the record."""
     signal_state: SignalState | None = None
     """What became of the signal that tells of the end."""
     signal_delivered_at: Instant | None = None

@@ -25,7 +25,7 @@ from backburner.model.task import EndedFor, Place, Task
 from backburner.runtime.job import Job, ending_of
 from backburner.runtime.logwatch import LogWatch, WatchedLog
 from backburner.runtime.output import measure_output
-from backburner.store.protocol import Output, Store
+from backburner.store.protocol import Facts, Output, Store
 from backburner.work import handover, shell
 from backburner.work.process import cgroup, condition, wrapper
 from backburner.work.process.identity import boot_id
@@ -203,7 +203,9 @@ class ShellWorker:
     async def _adopt_after_reboot(self, task: Task) -> None:
         if task.state.terminal:
             await self._insist(
-                lambda: self._store.note(task.id, task.attempt, EventKind.LEFTOVERS, leftovers=0)
+                lambda: self._store.note(
+                    task.id, task.attempt, EventKind.LEFTOVERS, Facts(leftovers=0)
+                )
             )
             return
         found = condition.inspect(self._home.attempt(task.id, task.attempt))
@@ -250,7 +252,7 @@ class ShellWorker:
         output = log.output
         await self._insist(
             lambda: self._store.note(
-                task.id, task.attempt, EventKind.LEFTOVERS, leftovers=0, output=output
+                task.id, task.attempt, EventKind.LEFTOVERS, Facts(leftovers=0, output=output)
             )
         )
 
@@ -298,7 +300,9 @@ class ShellWorker:
 
     def _note_beside(self, task: Task, kind: EventKind, *, detail: str | None = None) -> None:
         noted = asyncio.create_task(
-            self._insist(lambda: self._store.note(task.id, task.attempt, kind, detail=detail))
+            self._insist(
+                lambda: self._store.note(task.id, task.attempt, kind, Facts(detail=detail))
+            )
         )
         self._said.add(noted)
         noted.add_done_callback(self._said.discard)

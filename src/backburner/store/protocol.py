@@ -5,14 +5,17 @@ attempt, and writes its event and, where due, its signal in that same transactio
 does not hold changes nothing and answers None. When a method returns, the change is on disk.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
+from backburner.model.channels import Channel
 from backburner.model.clock import Instant
 from backburner.model.ending import Ending
 from backburner.model.events import Event, EventKind
-from backburner.model.signals import Signal, SignalState
+from backburner.model.order import Queue
+from backburner.model.questions import Question
+from backburner.model.signals import NewSignal, Signal, SignalKind, SignalState
 from backburner.model.states import Kind, State
 from backburner.model.task import EndedFor, NewTask, Place, Progress, Task
 
@@ -32,6 +35,31 @@ class Output:
 
     total: int = 0
     dropped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A result that a job has given; None is one, too."""
+
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What was noticed about a task, beside its state. What is None stays as it is."""
+
+    detail: str | None = None
+    progress: Progress | None = None
+    leftovers: int | None = None
+    output: Output | None = None
+    result: Result | None = None
+    reported: int | None = None
+    """So many bytes of the job's own report are dealt with by this."""
+    ready: bool = False
+    data: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """What else its event says."""
+    signal: NewSignal | None = None
+    """What the session is told of it."""
 
 
 class Store(Protocol):
@@ -72,17 +100,36 @@ class Store(Protocol):
         ...
 
     async def waiting_for_worker(self, kind: Kind) -> list[Task]:
-        """Tasks that a worker must act on: to be started, or asked to stop."""
+        """Tasks that a worker must act on: to be started, or asked to stop.
+
+        Not those that wait for another task, for their time or for a place in their queue.
+        """
+        ...
+
+    async def next_due(self, kind: Kind) -> Instant | None:
+        """When the next further attempt is due."""
         ...
 
     # Changes of state
 
     async def claim(self, task_id: str, attempt: int, place: Place) -> Task | None:
-        """queued → running: from now on this attempt is the caller's to carry out."""
+        """queued → running: from now on this attempt is the caller's to carry out.
+
+        None also where its queue is full or paused.
+        """
         ...
 
     async def requeue(self, task_id: str, attempt: int, reason: str) -> Task | None:
         """running → queued with the next attempt; the old attempt is fenced off."""
+        ...
+
+    async def fail_try(
+        self, task_id: str, attempt: int, ending: Ending, not_before: Instant
+    ) -> Task | None:
+        """running → queued: this attempt failed, and a further one is made at that time.
+
+        None where no retries are left or someone asked for the end.
+        """
         ...
 
     async def finish(
@@ -110,18 +157,43 @@ class Store(Protocol):
         """The worker is about to end it. False: it has ended, or that was begun before."""
         ...
 
-    async def note(
-        self,
-        task_id: str,
-        attempt: int,
-        kind: EventKind,
-        *,
-        detail: str | None = None,
-        progress: Progress | None = None,
-        leftovers: int | None = None,
-        output: Output | None = None,
+    async def note(self, task_id: str, attempt: int, kind: EventKind, facts: Facts) -> bool:
+        """Record what was noticed, and tell of it."""
+        ...
+
+    # Questions
+
+    async def ask(
+        self, task_id: str, attempt: int, question: str, text: str, *, reported: int | None = None
     ) -> bool:
-        """Record what was noticed; what is None stays as it is."""
+        """running → input_required, and tell. False where it was asked before, or has ended."""
+        ...
+
+    async def answer(
+        self, task_id: str, scope: Scope, answer: str, *, question: str | None = None
+    ) -> str | None:
+        """Answer a question, else the oldest that is open. Which one; None where none is open.
+
+        The last one answered: input_required → running.
+        """
+        ...
+
+    async def withdraw(
+        self, task_id: str, attempt: int, question: str, *, reported: int | None = None
+    ) -> bool:
+        """Whoever asked waits no longer. False where it was not open."""
+        ...
+
+    async def questions(self, task_id: str) -> list[Question]:
+        """The questions of the present attempt, oldest first."""
+        ...
+
+    async def answers(self) -> list[Question]:
+        """Answers to running tasks that have not been handed on to their jobs."""
+        ...
+
+    async def handed_on(self, task_id: str, attempt: int, question: str) -> bool:
+        """The answer has reached the job."""
         ...
 
     # Events
@@ -165,6 +237,18 @@ class Store(Protocol):
         """Take undelivered signals that nobody holds: they are the consumer's for the lease."""
         ...
 
+    async def claim_deliveries(self, *, consumer: str, limit: int, lease_s: float) -> list[Signal]:
+        """The same for what is to be pushed through channels, of everyone."""
+        ...
+
+    async def next_delivery(self) -> int | None:
+        """In boot time: when one that has failed, or is claimed, can be claimed again."""
+        ...
+
+    async def resend(self, key: str, scope: Scope) -> bool:
+        """Send one again that failed or was dropped. False where it is neither."""
+        ...
+
     async def acknowledge(self, keys: Sequence[str], scope: Scope) -> int:
         """Delivered. Answers how many were not so before."""
         ...
@@ -179,6 +263,44 @@ class Store(Protocol):
 
     async def drop_signal(self, key: str, reason: str) -> bool:
         """It will not be delivered, for this reason."""
+        ...
+
+    # Queues, channels, wishes
+
+    async def set_queue(self, name: str, width: int) -> None:
+        """A new queue, or another width."""
+        ...
+
+    async def pause_queue(self, name: str, *, paused: bool) -> bool:
+        """Start nothing of it, or go on. False where there is no such queue."""
+        ...
+
+    async def remove_queue(self, name: str) -> bool:
+        """False where there is no such queue, or tasks of it have not ended."""
+        ...
+
+    async def queues(self) -> list[Queue]:
+        """All of them, with how many wait and run."""
+        ...
+
+    async def add_channel(self, channel: Channel) -> None:
+        """Push signals there from now on. A name that is taken is a Conflict."""
+        ...
+
+    async def remove_channel(self, name: str, owner: str) -> bool:
+        """What it has not delivered is dropped. False where there is no such channel."""
+        ...
+
+    async def channels(self) -> list[Channel]:
+        """All of them."""
+        ...
+
+    async def wish(self, scope: Scope, kinds: Collection[SignalKind] | None) -> None:
+        """What a session wishes to be told from now on; None for everything."""
+        ...
+
+    async def wished(self, scope: Scope) -> frozenset[SignalKind] | None:
+        """The last wish of a session."""
         ...
 
     # Housekeeping

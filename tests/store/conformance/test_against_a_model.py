@@ -31,7 +31,7 @@ from backburner.model.events import EventKind
 from backburner.model.signals import SignalState, end_key
 from backburner.model.states import TRANSITIONS, State
 from backburner.model.task import EndedFor, Task
-from backburner.store.protocol import Scope, Store
+from backburner.store.protocol import Facts, Scope, Store
 from tests.store.conformance.engines import ENGINES, Engine
 from tests.store.conformance.making import (
     ADA,
@@ -276,7 +276,7 @@ class AgainstAModel(RuleBasedStateMachine):
         known, attempt = self.of(task_id, off)
         detail = f"note {len(known.events) if known else 0}"
         noted = self.run(
-            self.stores[handle].note(task_id, attempt, EventKind.DETAIL, detail=detail)
+            self.stores[handle].note(task_id, attempt, EventKind.DETAIL, Facts(detail=detail))
         )
         fits = known is not None and (not known.state.terminal or known.leftovers > 0)
         assert noted is (fits and off == 0)
@@ -312,7 +312,7 @@ class AgainstAModel(RuleBasedStateMachine):
         task_id = self.some(number, is_lingering)
         known = self.known[task_id]
         noted = self.stores[handle].note(
-            task_id, known.attempt, EventKind.LEFTOVERS, leftovers=left
+            task_id, known.attempt, EventKind.LEFTOVERS, Facts(leftovers=left)
         )
         assert self.run(noted) is True
         known.leftovers = left

@@ -12,7 +12,7 @@ from backburner.model.events import EventKind
 from backburner.model.signals import SignalState
 from backburner.model.states import ErrorKind, State
 from backburner.model.task import EndedFor, Place, Progress, Task
-from backburner.store.protocol import Output, Store
+from backburner.store.protocol import Facts, Output, Store
 from tests.store.conformance.conftest import OpenAnother
 from tests.store.conformance.making import (
     ADA,
@@ -34,7 +34,7 @@ CHANGES: dict[str, Change] = {
         task_id, attempt, EndedFor.TIMEOUT
     ),
     "note": lambda store, task_id, attempt: store.note(
-        task_id, attempt, EventKind.DETAIL, detail="late"
+        task_id, attempt, EventKind.DETAIL, Facts(detail="late")
     ),
 }
 """Every change that a worker makes; each answers None or False when its guard does not hold."""
@@ -206,7 +206,7 @@ async def test_e10_a_change_that_the_table_does_not_allow_changes_nothing(
 
 async def test_e11_a_requeued_task_is_queued_with_the_next_attempt(store: Store) -> None:
     task = await running(store)
-    await store.note(task.id, 1, EventKind.DETAIL, detail="half", progress=Progress(1, 2))
+    await store.note(task.id, 1, EventKind.DETAIL, Facts(detail="half", progress=Progress(1, 2)))
     again = await store.requeue(task.id, 1, "the worker died")
     assert again is not None
     assert again == replace(task, state=State.QUEUED, attempt=2, started_at=None, place=None)
@@ -274,10 +274,10 @@ async def test_e11_a_further_attempt_is_not_being_ended(store: Store) -> None:
 
 async def test_what_was_noticed_is_kept_and_what_was_not_said_stays(store: Store) -> None:
     task = await running(store)
-    assert await store.note(task.id, 1, EventKind.DETAIL, detail="compiling") is True
+    assert await store.note(task.id, 1, EventKind.DETAIL, Facts(detail="compiling")) is True
     progress = Progress(3, 9.5, "files", "main.c")
-    assert await store.note(task.id, 1, EventKind.DETAIL, progress=progress) is True
-    assert await store.note(task.id, 1, EventKind.ADOPTED, output=Output(7, 2)) is True
+    assert await store.note(task.id, 1, EventKind.DETAIL, Facts(progress=progress)) is True
+    assert await store.note(task.id, 1, EventKind.ADOPTED, Facts(output=Output(7, 2))) is True
     assert await get(store, task.id) == replace(
         task, detail="compiling", progress=progress, output_bytes=7, dropped_bytes=2
     )
@@ -294,13 +294,15 @@ async def test_what_was_noticed_is_kept_and_what_was_not_said_stays(store: Store
 
 async def test_x2_what_a_task_left_behind_can_be_noted_until_it_is_gone(store: Store) -> None:
     task = await ended(store, leftovers=3)
-    assert await store.note(task.id, 1, EventKind.LEFTOVERS, leftovers=1) is True
+    assert await store.note(task.id, 1, EventKind.LEFTOVERS, Facts(leftovers=1)) is True
     assert (await get(store, task.id)).leftovers == 1
     output = Output(90, 10)
-    assert await store.note(task.id, 1, EventKind.LEFTOVERS, leftovers=0, output=output) is True
+    assert (
+        await store.note(task.id, 1, EventKind.LEFTOVERS, Facts(leftovers=0, output=output)) is True
+    )
     after = await get(store, task.id)
     assert after == replace(task, leftovers=0, output_bytes=90, dropped_bytes=10)
-    assert await store.note(task.id, 1, EventKind.LEFTOVERS, leftovers=5) is False
+    assert await store.note(task.id, 1, EventKind.LEFTOVERS, Facts(leftovers=5)) is False
     assert await get(store, task.id) == after
 
 

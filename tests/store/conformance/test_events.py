@@ -5,7 +5,7 @@ import asyncio
 from backburner.model import clock
 from backburner.model.events import EventKind
 from backburner.model.task import EndedFor
-from backburner.store.protocol import Store
+from backburner.store.protocol import Facts, Store
 from tests.store.conformance.conftest import OpenAnother
 from tests.store.conformance.making import (
     ADA,
@@ -22,11 +22,11 @@ async def test_the_events_of_a_whole_life(store: Store) -> None:
     task = await running(store)
     await store.requeue(task.id, 1, "again")
     await store.claim(task.id, 2, PLACE)
-    await store.note(task.id, 2, EventKind.DETAIL, detail="x")
+    await store.note(task.id, 2, EventKind.DETAIL, Facts(detail="x"))
     await store.request_stop(task.id, ADA, 5.0)
     await store.begin_ending(task.id, 2, EndedFor.STOP)
     await store.finish(task.id, 2, ENDINGS["exit"], leftovers=1)
-    await store.note(task.id, 2, EventKind.LEFTOVERS, leftovers=0)
+    await store.note(task.id, 2, EventKind.LEFTOVERS, Facts(leftovers=0))
     events = await store.events(task.id)
     assert [(event.number, event.kind, event.data) for event in events] == [
         (1, EventKind.CREATED, {}),
@@ -55,7 +55,7 @@ async def test_the_events_of_a_whole_life(store: Store) -> None:
 async def test_a_stream_over_one_task_resumes_after_a_number(store: Store) -> None:
     task = await running(store)
     for number in range(8):
-        await store.note(task.id, 1, EventKind.DETAIL, detail=str(number))
+        await store.note(task.id, 1, EventKind.DETAIL, Facts(detail=str(number)))
     seen: list[int] = []
     while page := await store.events(task.id, after=seen[-1] if seen else 0, limit=3):
         seen += [event.number for event in page]
@@ -81,7 +81,7 @@ async def test_events_of_concurrent_changes_have_no_gaps(
     tasks = [await running(store) for _ in range(4)]
     await asyncio.gather(
         *(
-            handles[number % 3].note(task.id, 1, EventKind.DETAIL, detail=str(number))
+            handles[number % 3].note(task.id, 1, EventKind.DETAIL, Facts(detail=str(number)))
             for number in range(25)
             for task in tasks
         )
@@ -99,7 +99,7 @@ async def test_a_change_that_was_refused_leaves_no_gap(store: Store) -> None:
     task = await running(store)
     for _ in range(3):
         await store.claim(task.id, 1, PLACE)
-        await store.note(task.id, 9, EventKind.DETAIL, detail="stale")
+        await store.note(task.id, 9, EventKind.DETAIL, Facts(detail="stale"))
     await store.finish(task.id, 1, ENDINGS["exit"])
     assert [event.number for event in await store.events(task.id)] == [1, 2, 3]
 

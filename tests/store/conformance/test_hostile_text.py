@@ -14,7 +14,7 @@ from backburner.model.events import EventKind
 from backburner.model.signals import end_key
 from backburner.model.states import ErrorKind, State
 from backburner.model.task import Progress
-from backburner.store.protocol import Scope, Store
+from backburner.store.protocol import Facts, Scope, Store
 from tests.store.conformance.making import ADA, PLACE, PLENTY, ended, get, new_task, queued
 
 WHOLE = {
@@ -45,7 +45,9 @@ async def test_a_text_comes_back_as_it_was(store: Store, name: str) -> None:
     task = await store.create(new_task("bg_1", title=text, spec={"x": text}), limit=PLENTY)
     assert (task.title, task.spec) == (text, {"x": text})
     await store.claim("bg_1", 1, PLACE)
-    await store.note("bg_1", 1, EventKind.DETAIL, detail=text, progress=Progress(1, label=text))
+    await store.note(
+        "bg_1", 1, EventKind.DETAIL, Facts(detail=text, progress=Progress(1, label=text))
+    )
     noted = await get(store, "bg_1")
     assert (noted.detail, noted.progress) == (text, Progress(1, label=text))
     assert (await store.events("bg_1"))[-1].data["detail"] == text
@@ -72,7 +74,7 @@ async def test_promise_1_a_text_that_no_database_holds_stops_no_change(
     assert task.title.endswith("after")
     assert await store.create(new_task("bg_1", title=text, spec=spec), limit=PLENTY) == task  # E12
     assert await store.claim("bg_1", 1, PLACE) is not None
-    assert await store.note("bg_1", 1, EventKind.DETAIL, detail=text) is True
+    assert await store.note("bg_1", 1, EventKind.DETAIL, Facts(detail=text)) is True
     assert await store.requeue("bg_1", 1, text) is not None
     assert await store.claim("bg_1", 2, PLACE) is not None
     ending = Ending.failed(ErrorKind.ERROR, text, result={"x": text})

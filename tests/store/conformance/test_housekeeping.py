@@ -4,7 +4,7 @@ from backburner.model import clock
 from backburner.model.clock import SECOND
 from backburner.model.events import EventKind
 from backburner.model.states import State
-from backburner.store.protocol import Store
+from backburner.store.protocol import Facts, Store
 from tests.store.conformance.conftest import OpenAnother
 from tests.store.conformance.making import (
     ADA,
@@ -71,7 +71,7 @@ async def test_e12_an_active_task_is_never_forgotten(store: Store) -> None:
         assert len(await store.events(task.id)) == {State.QUEUED: 1, State.RUNNING: 2}.get(
             task.state, 3
         )
-    await store.note(tasks[2].id, 1, EventKind.LEFTOVERS, leftovers=0)
+    await store.note(tasks[2].id, 1, EventKind.LEFTOVERS, Facts(leftovers=0))
     assert await store.forget([task.id for task in tasks]) == 1
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from backburner.model.events import EventKind
 from backburner.model.states import ACTIVE, TERMINAL, Kind, State
-from backburner.store.protocol import Scope, Store
+from backburner.store.protocol import Facts, Scope, Store
 from tests.store.conformance.making import (
     ADA,
     ADAS_OTHER_SESSION,
@@ -176,7 +176,7 @@ async def test_active_tasks_are_those_that_have_not_ended_or_left_something(stor
     assert await store.active(Kind.SHELL) == [waiting, going, lingering]
     assert await store.active(Kind.TOOL) == [tool]
     assert await store.active(Kind.AGENT) == []
-    await store.note(lingering.id, 1, EventKind.LEFTOVERS, leftovers=0)
+    await store.note(lingering.id, 1, EventKind.LEFTOVERS, Facts(leftovers=0))
     assert await store.active(Kind.SHELL) == [waiting, going]
 
 

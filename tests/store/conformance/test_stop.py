@@ -10,7 +10,7 @@ from backburner.model.events import EventKind
 from backburner.model.signals import SignalKind
 from backburner.model.states import Kind, State
 from backburner.model.task import StopRequest
-from backburner.store.protocol import Scope, Store
+from backburner.store.protocol import Facts, Scope, Store
 from tests.store.conformance.conftest import OpenAnother
 from tests.store.conformance.making import (
     ADA,
@@ -81,7 +81,7 @@ async def test_x2_what_a_finished_task_left_behind_is_asked_to_end(store: Store)
     assert asked.finished_at == task.finished_at
     assert [waiting.id for waiting in await store.waiting_for_worker(Kind.SHELL)] == [task.id]
     assert len(await store.signals(ADA)) == 1, "it was told of before"
-    await store.note(task.id, 1, EventKind.LEFTOVERS, leftovers=0)
+    await store.note(task.id, 1, EventKind.LEFTOVERS, Facts(leftovers=0))
     assert await store.waiting_for_worker(Kind.SHELL) == []
 
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 from backburner.model import clock
 from backburner.model.clock import SECOND
 from backburner.model.events import EventKind
-from backburner.store.protocol import Store
+from backburner.store.protocol import Facts, Store
 from tests.store.conformance.conftest import OpenAnother
 from tests.store.conformance.making import ADA, ENDINGS, PLACE, ended, queued, running
 
@@ -74,7 +74,7 @@ async def test_every_sort_of_change_wakes(store: Store, open_another: OpenAnothe
     done = await ended(store)
     key = f"{done.id}:end"
     for change in (
-        store.note(task.id, 1, EventKind.DETAIL, detail="x"),
+        store.note(task.id, 1, EventKind.DETAIL, Facts(detail="x")),
         store.request_stop(task.id, ADA, 5.0),
         store.finish(task.id, 1, ENDINGS["exit"]),
         store.claim_signals(ADA, consumer="c", limit=1, lease_s=60),

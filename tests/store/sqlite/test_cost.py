@@ -16,6 +16,7 @@ from backburner.model import clock
 from backburner.model.events import EventKind
 from backburner.model.signals import SignalState
 from backburner.model.states import ACTIVE, TERMINAL, Kind
+from backburner.store.protocol import Facts
 from backburner.store.sqlite.store import SqliteStore, open_store
 from tests.store.conformance.making import (
     ADA,
@@ -64,7 +65,7 @@ CALLS: dict[str, Call] = {
     "finish": lambda store: store.finish("goes", 1, ENDINGS["exit"]),
     "claim": lambda store: store.claim("own", 1, PLACE),
     "stop": lambda store: store.request_stop("goes", ADA, 5.0),
-    "note": lambda store: store.note("goes", 1, EventKind.DETAIL, detail="x"),
+    "note": lambda store: store.note("goes", 1, EventKind.DETAIL, Facts(detail="x")),
     "claim signals": lambda store: store.claim_signals(ADA, consumer="c", limit=5, lease_s=60),
     "acknowledge": lambda store: store.acknowledge(["over:end"], ADA),
     "acknowledge all sessions": lambda store: store.acknowledge(["over:end"], EVERY_SESSION_OF_ADA),

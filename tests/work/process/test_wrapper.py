@@ -24,7 +24,7 @@ from backburner.work.process.condition import (
     inspect,
     settle,
 )
-from backburner.work.process.wrapper import Launch, problem
+from backburner.work.process.wrapper import Launch, is_wrapper, problem
 from tests.faults.victims import all_pids, is_running, processes_with, unique_seconds
 from tests.waiting import wait_until
 from tests.work.process.conftest import Started, StartWrapper
@@ -47,10 +47,10 @@ def alive(started: Started) -> Alive:
 
 
 def child_of(started: Started) -> int:
-    """The command, once it runs."""
+    """The command, once it runs, and is no copy of its shell any more."""
 
     def running() -> int | None:
-        others = [pid for pid in started.tree.members() if pid != started.pid]
+        others = [pid for pid in started.tree.members() if not is_wrapper(pid)]
         return others[0] if others else None
 
     return wait_until(running)

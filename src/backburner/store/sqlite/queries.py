@@ -4,7 +4,7 @@ import os
 import re
 from functools import cache
 
-from backburner.store.sqlite.rows import CHANGED_TASK, ENDED_TASK, JOINED_TASK, SIGNAL
+from backburner.store.sqlite.rows import CHANGED_TASK, ENDED_TASK, JOINED_TASK, QUESTION, SIGNAL
 
 SQL_FOLDER = os.path.join(os.path.dirname(__file__), "sql")
 
@@ -26,6 +26,7 @@ def _all() -> dict[str, str]:
         .replace("{changed}", CHANGED_TASK)
         .replace("{ended}", ENDED_TASK)
         .replace("{signal}", SIGNAL)
+        .replace("{question}", QUESTION)
         for name, body in zip(parts[1::2], parts[2::2], strict=True)
     }
 

@@ -4,20 +4,34 @@ Every read is one indexed statement with a bounded answer out of the page cache,
 hand-over to a thread, so callers run it where they are. It is also all that `backburner ls` loads.
 """
 
+import json
 import os
 from collections.abc import Sequence
 from typing import Any
 
 import apsw
 
+from backburner.model import clock
+from backburner.model.channels import Channel
+from backburner.model.clock import Instant
 from backburner.model.events import Event
-from backburner.model.signals import Signal, SignalState
+from backburner.model.order import LONGEST_RETRY_S, Queue
+from backburner.model.questions import Question
+from backburner.model.signals import Signal, SignalKind, SignalState
 from backburner.model.states import ACTIVE, Kind, State
 from backburner.model.task import Task
 from backburner.store.protocol import Scope
 from backburner.store.sqlite.connection import connect, explain, pragma
 from backburner.store.sqlite.migrations import is_current
-from backburner.store.sqlite.rows import to_event, to_json, to_signal, to_task
+from backburner.store.sqlite.rows import (
+    to_channel,
+    to_event,
+    to_json,
+    to_question,
+    to_queue,
+    to_signal,
+    to_task,
+)
 from backburner.store.sqlite.transaction import Row, Statements
 
 _NEWEST = 2**62
@@ -96,9 +110,14 @@ class Reader:
 
     def waiting_for_worker(self, kind: Kind, limit: int = 1000) -> list[Task]:
         """See Store.waiting_for_worker."""
-        return [
-            to_task(row) for row in self._rows("task_waiting_for_worker", kind=kind, limit=limit)
-        ]
+        now = clock.now()
+        latest = now + round(LONGEST_RETRY_S * clock.SECOND)
+        rows = self._rows("task_waiting_for_worker", kind=kind, limit=limit, now=now, latest=latest)
+        return [to_task(row) for row in rows]
+
+    def next_due(self, kind: Kind) -> Instant | None:
+        """See Store.next_due."""
+        return self._rows("task_next_due", kind=kind, now=clock.now())[0][0]
 
     def events(self, task_id: str, *, after: int, limit: int) -> list[Event]:
         """See Store.events."""
@@ -138,6 +157,31 @@ class Reader:
         else:
             rows = self._rows("signals_of_session", session=scope.session, **values)
         return [to_signal(row) for row in rows]
+
+    def questions(self, task_id: str) -> list[Question]:
+        """See Store.questions."""
+        return [to_question(row) for row in self._rows("questions_of_task", task=task_id)]
+
+    def answers(self) -> list[Question]:
+        """See Store.answers."""
+        return [to_question(row) for row in self._rows("questions_answered")]
+
+    def queues(self) -> list[Queue]:
+        """See Store.queues."""
+        return [to_queue(row) for row in self._rows("queues")]
+
+    def channels(self) -> list[Channel]:
+        """See Store.channels."""
+        return [to_channel(row) for row in self._rows("channels")]
+
+    def next_delivery(self, boot_id: str) -> int | None:
+        """See Store.next_delivery."""
+        return self._rows("signals_next_push", boot=boot_id)[0][0]
+
+    def wished(self, scope: Scope) -> frozenset[SignalKind] | None:
+        """See Store.wished."""
+        rows = self._rows("wish_of_session", owner=scope.owner, session=scope.session)
+        return frozenset(map(SignalKind, json.loads(rows[0][0]))) if rows else None
 
     def prunable(self, before: int, scope: Scope | None, limit: int) -> list[Task]:
         """See Store.prunable."""

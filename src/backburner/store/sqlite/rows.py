@@ -3,8 +3,11 @@
 import json
 from typing import Any
 
+from backburner.model.channels import Channel, ChannelKind
 from backburner.model.ending import TaskError
 from backburner.model.events import Event, EventKind
+from backburner.model.order import Queue
+from backburner.model.questions import Question
 from backburner.model.signals import Signal, SignalKind, SignalState
 from backburner.model.states import ErrorKind, Kind, State
 from backburner.model.task import EndedFor, Place, Progress, StopRequest, Task
@@ -45,6 +48,13 @@ _COLUMNS = [
     "parent",
     "schedule",
     "hand_over",
+    "queue",
+    "after",
+    "after_failure",
+    "retries_left",
+    "failures",
+    "not_before",
+    "reported",
 ]
 
 JOINED_TASK = ", ".join([*(f"t.{name}" for name in _COLUMNS), "s.state", "s.delivered_at"])
@@ -62,6 +72,10 @@ SIGNAL = """s.seq, s.key, t.id, s.owner, s.session, s.kind, s.text, s.data, s.st
 """For a SELECT that joins the signal `s` with its task `t`."""
 
 
+QUESTION = "t.id, q.id, q.text, q.asked_at, q.answer, q.answered_at, q.withdrawn"
+"""For a SELECT that joins the question `q` with its task `t`."""
+
+
 def to_json(value: Any) -> str:
     """Compact JSON; anything that is no JSON is an error of the caller."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -74,7 +88,8 @@ def to_task(row: tuple[Any, ...]) -> Task:
         created_at, started_at, finished_at, max_runtime_s, detail, progress, ready_at,
         parked_at, exit_code, error_kind, error_message, summary, result, boot_id,
         started_boot, pid, cgroup, stop_at, stop_grace_s, ended_for, output_bytes, dropped_bytes,
-        leftovers, parent, schedule, hand_over, signal_state, signal_delivered_at,
+        leftovers, parent, schedule, hand_over, queue, after, after_failure, retries_left,
+        failures, not_before, reported, signal_state, signal_delivered_at,
     ) = row  # fmt: skip
     return Task(
         seq=seq,
@@ -107,9 +122,37 @@ def to_task(row: tuple[Any, ...]) -> Task:
         parent=parent,
         schedule=schedule,
         hand_over=hand_over,
+        queue=queue,
+        after=tuple(json.loads(after)) if after else (),
+        after_failure=bool(after_failure),
+        retries_left=retries_left,
+        failures=failures,
+        not_before=not_before,
+        reported=reported,
         signal_state=SignalState(signal_state) if signal_state else None,
         signal_delivered_at=signal_delivered_at,
     )
+
+
+def to_question(row: tuple[Any, ...]) -> Question:
+    """A row of QUESTION as a question."""
+    task, question_id, text, asked_at, answer, answered_at, withdrawn = row
+    return Question(
+        task, question_id, text, asked_at, answer, answered_at, withdrawn=bool(withdrawn)
+    )
+
+
+def to_queue(row: tuple[Any, ...]) -> Queue:
+    """A row of a queues query as a queue."""
+    name, width, paused, waiting, running = row
+    return Queue(name, width, paused=bool(paused), waiting=waiting, running=running)
+
+
+def to_channel(row: tuple[Any, ...]) -> Channel:
+    """A row of a channels query as a channel."""
+    name, owner, session, kind, target, kinds = row
+    wanted = None if kinds is None else frozenset(map(SignalKind, json.loads(kinds)))
+    return Channel(name, owner, session, ChannelKind(kind), target, wanted)
 
 
 def to_event(row: tuple[Any, ...]) -> Event:

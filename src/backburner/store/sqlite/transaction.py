@@ -3,14 +3,17 @@
 The only code that hands values to SQLite, for reading and for writing.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import apsw
 
 from backburner.model import clock
+from backburner.model.clock import Instant
 from backburner.model.ending import Ending
+from backburner.model.errors import StoreError
 from backburner.model.events import EventKind
-from backburner.model.signals import END_SIGNALS, INBOX, end_key
+from backburner.model.signals import END_SIGNALS, NewSignal, SignalState, end_key
 from backburner.model.states import sources
 from backburner.model.task import Task
 from backburner.model.telling import end_text
@@ -87,21 +90,30 @@ class Statements:
         if task is None:
             return None
         finished_at = task.finished_at or 0
-        data = _ending_data(ending, leftovers)
+        data = ending_data(ending, leftovers)
         self.add_event(task, EventKind.FINISHED, data)
-        self.rows(
+        text = end_text(task.title, task_id, ending, task.elapsed_us(finished_at))
+        signal = NewSignal(END_SIGNALS[ending.state], end_key(task_id), text, data)
+        state = self.tell(task, signal, finished_at)
+        if state is None:
+            raise StoreError(f"an end of {task_id} was told before")
+        self.rows("signals_of_ended_questions", task=task.seq)
+        return task if state == task.signal_state else replace(task, signal_state=state)
+
+    def tell(self, task: Task, signal: NewSignal, now: Instant) -> SignalState | None:
+        """Tell the session and its channels, once. Answers what became of it in the inbox."""
+        row = self.row(
             "signal_insert",
-            key=end_key(task_id),
+            key=signal.key,
             task=task.seq,
             owner=task.owner,
             session=task.session,
-            kind=END_SIGNALS[ending.state],
-            text=end_text(task.title, task_id, ending, task.elapsed_us(finished_at)),
-            data=to_json(data),
-            channel=INBOX,
-            now=finished_at,
+            kind=signal.kind,
+            text=signal.text,
+            data=to_json(signal.data),
+            now=now,
         )
-        return task
+        return None if row is None else SignalState(row[0])
 
 
 def _escape(value: Any) -> Any:
@@ -117,7 +129,8 @@ def _sources_of(ending: Ending) -> str:
     return _SOURCES[ending.state]
 
 
-def _ending_data(ending: Ending, leftovers: int) -> dict[str, Any]:
+def ending_data(ending: Ending, leftovers: int = 0) -> dict[str, Any]:
+    """What an event and a signal say of an ending."""
     error = ending.error
     data = {
         "state": ending.state.value,

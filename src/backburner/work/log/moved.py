@@ -2,12 +2,15 @@
 
 The job appends, so it goes on at 0; `.map` says where in the stream each file belongs. Promises
 that a kill at any moment loses nothing more, and that whoever finds the same map before and after
-a read has read the truth. What the job writes between the last look and the emptying is lost.
+a read, and no mover at work, has read the truth. What the job writes between the last look and the
+emptying is lost.
 """
 
 import contextlib
+import fcntl
 import json
 import os
+from collections.abc import Generator
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
@@ -79,6 +82,36 @@ def tail_path(path: str, layout: Layout) -> str:
     return f"{path}.tail.{layout.tail}"
 
 
+@contextlib.contextmanager
+def moving(path: str) -> Generator[None]:
+    """While this lasts, readers of a log whose map is not steady wait."""
+    fd = os.open(_lock_path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def is_moving(path: str) -> bool:
+    """Whether a mover is at work. One that died is not, whatever its map says."""
+    try:
+        fd = os.open(_lock_path(path), os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def _lock_path(path: str) -> str:
+    return path + ".lock"
+
+
 def read_map_text(path: str) -> bytes:
     """The map as it stands in its file, to compare two reads; empty if there is none."""
     try:
@@ -124,16 +157,21 @@ def shorten(path: str, bounds: LogBounds, *, final: bool = False) -> BoundResult
     except FileNotFoundError:
         return BoundResult(0, 0, copying=True)
     try:
-        steady = _repair(path, log)
-        size = os.fstat(log).st_size
-        slack = LEAST_MOVE if final else max(bounds.slack, LEAST_MOVE)
-        if size > bounds.tail + slack + (0 if steady.layout.tail else bounds.head):
-            steady = _move(path, log, size, steady, bounds)
-            size = os.fstat(log).st_size
-        if final:
-            steady = _trim(path, steady, max(0, bounds.tail - size))
+        with moving(path):
+            return _shorten(path, log, bounds, final=final)
     finally:
         os.close(log)
+
+
+def _shorten(path: str, log: int, bounds: LogBounds, *, final: bool) -> BoundResult:
+    steady = _repair(path, log)
+    size = os.fstat(log).st_size
+    slack = LEAST_MOVE if final else max(bounds.slack, LEAST_MOVE)
+    if size > bounds.tail + slack + (0 if steady.layout.tail else bounds.head):
+        steady = _move(path, log, size, steady, bounds)
+        size = os.fstat(log).st_size
+    if final:
+        steady = _trim(path, steady, max(0, bounds.tail - size))
     layout = steady.layout
     total = layout.live_at + size
     kept = layout.head + tail_length(path, layout) + size

@@ -16,9 +16,8 @@ from backburner.work.log.bounds import LogBounds
 
 _TRIES = 1000
 """A log that was moved while it was read is read anew. A read takes about a millisecond."""
-_PATIENCE = 0.1
-"""Seconds to wait for a move to end, which takes some milliseconds. After that its mover is taken
-for dead, and what it left is read as it is."""
+_PATIENCE = 5.0
+"""Seconds to wait for moves to end, which take some milliseconds where the machine is not busy."""
 _NAP = 0.001
 
 
@@ -105,13 +104,15 @@ def read_stream(
     Raises BlockingIOError if the log was moved at every one of many tries.
     """
     path = os.fspath(path)
-    started = time.monotonic()
-    for _ in range(_TRIES):
+    deadline = time.monotonic() + _PATIENCE
+    tries = 0
+    while tries < _TRIES and time.monotonic() < deadline:
         text = moved.read_map_text(path)
         found = moved.parse_map(text)
-        if found.state is not moved.State.STEADY and time.monotonic() - started < _PATIENCE:
+        if found.state is not moved.State.STEADY and moved.is_moving(path):
             time.sleep(_NAP)
             continue
+        tries += 1
         try:
             with contextlib.ExitStack() as files:
                 log = _open(path, files)

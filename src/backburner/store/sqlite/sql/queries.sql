@@ -6,17 +6,18 @@
 -- name: task_insert
 -- A task that has not started, or that could not; nothing where the id is taken.
 INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, max_runtime_s,
-                  parent, schedule, hand_over, events)
+                  parent, schedule, hand_over, queue, after, after_failure, retries_left, events)
 VALUES (:id, :owner, :session, :kind, :title, :spec, 'queued', :now, :max_runtime_s,
-        :parent, :schedule, :hand_over, 1)
+        :parent, :schedule, :hand_over, :queue, :after, :after_failure, :retries, 1)
 ON CONFLICT (id) DO NOTHING
 RETURNING {changed};
 
 -- name: task_count_active
--- How many places of its session a kind of task takes now.
+-- How many tasks of a kind its session has: those that wait in queues, or all others.
 SELECT count(*) FROM task
 WHERE owner = :owner AND session = :session AND kind = :kind
-  AND state IN ('queued', 'running', 'input_required');
+  AND state IN ('queued', 'running', 'input_required')
+  AND (queue IS NOT NULL AND state = 'queued') = :in_queue;
 
 -- name: task_get
 -- One task by its whole id.
@@ -66,33 +67,64 @@ SELECT EXISTS (SELECT 1 FROM task WHERE state IN ('queued', 'running', 'input_re
     OR EXISTS (SELECT 1 FROM task WHERE leftovers > 0);
 
 -- name: task_waiting_for_worker
--- What a worker must start or stop.
+-- What a worker must start or stop. What waits for its time (which a clock that was set back cannot
+-- make longer than `latest`), for other tasks or for a place in its queue is none of it.
+WITH due AS (
+    SELECT seq, queue, row_number() OVER (PARTITION BY queue ORDER BY seq) AS place FROM task
+    WHERE kind = :kind AND state = 'queued'
+      AND (not_before IS NULL OR not_before <= :now OR not_before > :latest)
+      AND (after IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(task.after) a
+                                        JOIN task d ON d.id = a.value WHERE d.finished_at IS NULL))
+)
 SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
-WHERE t.seq IN (SELECT seq FROM task WHERE kind = :kind AND state = 'queued'
+WHERE t.seq IN (SELECT due.seq FROM due LEFT JOIN queue q ON q.name = due.queue
+                WHERE due.queue IS NULL
+                   OR (NOT q.paused AND place <= q.width - (
+                          SELECT count(*) FROM task r
+                          WHERE r.queue = q.name AND r.state IN ('running', 'input_required')))
                 UNION SELECT seq FROM task WHERE kind = :kind AND stop_at IS NOT NULL
                         AND (finished_at IS NULL OR leftovers > 0))
 ORDER BY t.seq LIMIT :limit;
 
+-- name: task_next_due
+-- When the next further attempt is due.
+SELECT min(not_before) FROM task WHERE kind = :kind AND state = 'queued' AND not_before > :now;
+
 -- name: task_claim
--- queued → running.
+-- queued → running, while its queue has a place.
 UPDATE task SET state = 'running', started_at = max(:now, created_at), boot_id = :boot_id,
                 started_boot = :started_boot, pid = :pid, cgroup = :cgroup, events = events + 1
 WHERE id = :id AND attempt = :attempt AND state = 'queued'
+  AND (queue IS NULL OR EXISTS (
+          SELECT 1 FROM queue q WHERE q.name = task.queue AND NOT q.paused AND q.width > (
+              SELECT count(*) FROM task r
+              WHERE r.queue = q.name AND r.state IN ('running', 'input_required'))))
 RETURNING {changed};
 
 -- name: task_requeue
 -- running → queued, one attempt on.
 UPDATE task SET state = 'queued', attempt = attempt + 1, started_at = NULL, boot_id = NULL,
                 started_boot = NULL, pid = NULL, cgroup = NULL, detail = NULL, progress = NULL,
-                ready_at = NULL, ended_for = NULL, events = events + 1
+                ready_at = NULL, ended_for = NULL, reported = 0, events = events + 1
 WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
+RETURNING {changed};
+
+-- name: task_fail_try
+-- running → queued after a failure, one attempt on, not before a time. What was asked to stop ends.
+UPDATE task SET state = 'queued', attempt = attempt + 1, retries_left = retries_left - 1,
+                failures = failures + 1, not_before = :not_before, started_at = NULL,
+                boot_id = NULL, started_boot = NULL, pid = NULL, cgroup = NULL, detail = NULL,
+                progress = NULL, result = NULL, ready_at = NULL, ended_for = NULL, reported = 0,
+                events = events + 1
+WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
+  AND retries_left > 0 AND stop_at IS NULL
 RETURNING {changed};
 
 -- name: task_finish
 -- An active state → the ending. A clock that was set back does not end a task before its start.
 UPDATE task SET state = :state, finished_at = max(:now, created_at, coalesce(started_at, 0)),
                 exit_code = :exit_code, error_kind = :error_kind, error_message = :error_message,
-                summary = :summary, result = :result, leftovers = :leftovers,
+                summary = :summary, result = coalesce(:result, result), leftovers = :leftovers,
                 output_bytes = coalesce(:output_bytes, output_bytes),
                 dropped_bytes = coalesce(:dropped_bytes, dropped_bytes), events = events + 1
 WHERE id = :id AND attempt = :attempt AND state IN (SELECT value FROM json_each(:sources))
@@ -119,7 +151,9 @@ RETURNING {changed};
 UPDATE task SET detail = coalesce(:detail, detail), progress = coalesce(:progress, progress),
                 leftovers = coalesce(:leftovers, leftovers),
                 output_bytes = coalesce(:output_bytes, output_bytes),
-                dropped_bytes = coalesce(:dropped_bytes, dropped_bytes), events = events + 1
+                dropped_bytes = coalesce(:dropped_bytes, dropped_bytes),
+                result = coalesce(:result, result), reported = coalesce(:reported, reported),
+                ready_at = coalesce(ready_at, :ready_at), events = events + 1
 WHERE id = :id AND attempt = :attempt AND (finished_at IS NULL OR leftovers > 0)
 RETURNING {changed};
 
@@ -155,8 +189,21 @@ WHERE e.seq > :seq ORDER BY e.seq LIMIT :limit;
 SELECT coalesce(max(seq), 0) FROM event;
 
 -- name: signal_insert
-INSERT INTO signal (key, task, owner, session, kind, text, data, state, channel, created_at)
-VALUES (:key, :task, :owner, :session, :kind, :text, :data, 'pending', :channel, :now);
+-- For the inbox, unless the session does not wish to hear of it, and for each channel.
+INSERT INTO signal (key, task, owner, session, kind, text, data, channel, state, reason, created_at)
+SELECT :key, :task, :owner, :session, :kind, :text, :data, 'inbox',
+       iif(muted, 'dropped', 'pending'),
+       iif(muted, 'the session does not wish to be told', NULL), :now
+FROM (SELECT EXISTS (SELECT 1 FROM wish w WHERE w.owner = :owner AND w.session = :session
+                     AND NOT EXISTS (SELECT 1 FROM json_each(w.kinds) WHERE value = :kind)) AS muted)
+UNION ALL
+SELECT :key || '@' || c.name, :task, :owner, :session, :kind, :text, :data, c.name, 'pending', NULL,
+       :now
+FROM channel c
+WHERE c.owner = :owner AND (c.session IS NULL OR c.session = :session)
+  AND (c.kinds IS NULL OR EXISTS (SELECT 1 FROM json_each(c.kinds) WHERE value = :kind))
+ON CONFLICT (key) DO NOTHING
+RETURNING state;
 
 -- name: signals_of_session
 -- `states` is a JSON list, empty for all.
@@ -184,14 +231,14 @@ ORDER BY s.seq LIMIT :limit;
 -- are kept in boot time: they survive a clock that is set, and end with a reboot.
 SELECT seq FROM signal
 WHERE owner = :owner AND session = :session AND state IN ('pending', 'claimed', 'failed')
-  AND (state = 'pending' OR lease_boot <> :boot OR lease_until <= :boot_now)
+  AND +channel = 'inbox' AND (state = 'pending' OR lease_boot <> :boot OR lease_until <= :boot_now)
 ORDER BY seq LIMIT :limit;
 
 -- name: signals_free_of_owner
 -- The same for all sessions of an owner.
 SELECT seq FROM signal
 WHERE owner = :owner AND state IN ('pending', 'claimed', 'failed')
-  AND (state = 'pending' OR lease_boot <> :boot OR lease_until <= :boot_now)
+  AND +channel = 'inbox' AND (state = 'pending' OR lease_boot <> :boot OR lease_until <= :boot_now)
 ORDER BY seq LIMIT :limit;
 
 -- name: signals_claim
@@ -225,3 +272,149 @@ UPDATE signal SET state = 'dropped', reason = :reason, consumer = NULL, lease_bo
                   lease_until = NULL
 WHERE key = :key AND state IN ('pending', 'claimed', 'failed')
 RETURNING seq;
+
+-- name: signals_to_push
+-- What waits to be pushed through a channel. Those whose channel is gone are dropped before.
+SELECT seq FROM signal
+WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+  AND (state = 'pending' OR lease_boot <> :boot OR lease_until <= :boot_now)
+ORDER BY seq LIMIT :limit;
+
+-- name: signals_next_push
+-- When the next one is due that has failed, or whose lease runs out: in boot time.
+SELECT min(lease_until) FROM signal
+WHERE channel <> 'inbox' AND state IN ('claimed', 'failed') AND lease_boot = :boot;
+
+-- name: signal_resend
+-- A dead letter, or one that waits for its next try, is sent now.
+UPDATE signal SET state = 'pending', reason = NULL, retry_at = NULL, tries = 0, consumer = NULL,
+                  lease_boot = NULL, lease_until = NULL
+WHERE key = :key AND +owner = :owner AND (:session IS NULL OR +session = :session)
+  AND state IN ('failed', 'dropped')
+RETURNING seq;
+
+-- name: signal_answered
+-- Nobody needs to be told of a question that is no longer open.
+UPDATE signal SET state = 'dropped', reason = :reason, consumer = NULL, lease_boot = NULL,
+                  lease_until = NULL
+WHERE (key = :key OR key LIKE :key || '@%') AND state IN ('pending', 'claimed', 'failed');
+
+-- name: signals_of_ended_questions
+-- Questions of a task that has ended need no answer.
+UPDATE signal SET state = 'dropped', reason = 'the task has ended', consumer = NULL,
+                  lease_boot = NULL, lease_until = NULL
+WHERE task = :task AND kind = 'input_required' AND state IN ('pending', 'claimed', 'failed')
+  AND EXISTS (SELECT 1 FROM question WHERE question.task = :task);
+
+-- name: queue_put
+-- A new queue, or another width.
+INSERT INTO queue (name, width) VALUES (:name, :width)
+ON CONFLICT (name) DO UPDATE SET width = excluded.width;
+
+-- name: queue_pause
+UPDATE queue SET paused = :paused WHERE name = :name RETURNING name;
+
+-- name: queue_remove
+-- Only one that no task is waiting in or running in.
+DELETE FROM queue WHERE name = :name AND NOT EXISTS (
+    SELECT 1 FROM task WHERE queue = :name AND state IN ('queued', 'running', 'input_required'))
+RETURNING name;
+
+-- name: queue_forget_tasks
+-- Ended tasks name a queue that is about to go.
+UPDATE task SET queue = NULL WHERE queue = :name
+  AND state NOT IN ('queued', 'running', 'input_required');
+
+-- name: queues
+SELECT q.name, q.width, q.paused,
+       (SELECT count(*) FROM task t WHERE t.queue = q.name AND t.state = 'queued'),
+       (SELECT count(*) FROM task t WHERE t.queue = q.name AND t.state IN ('running', 'input_required'))
+FROM queue q ORDER BY q.name;
+
+-- name: question_ask
+-- The same question again, after a crash of ours, is there already.
+INSERT INTO question (task, attempt, id, text, asked_at)
+VALUES (:task, :attempt, :id, :text, :now)
+ON CONFLICT (task, attempt, id) DO NOTHING
+RETURNING seq;
+
+-- name: question_answer
+-- The question of this id, or the oldest open one.
+UPDATE question SET answer = :answer, answered_at = :now
+WHERE seq = (SELECT q.seq FROM question q JOIN task t ON t.seq = q.task
+             WHERE q.task = :task AND q.attempt = t.attempt AND q.answer IS NULL
+               AND q.withdrawn = 0 AND (:id IS NULL OR q.id = :id)
+             ORDER BY q.seq LIMIT 1)
+RETURNING id;
+
+-- name: question_withdraw
+UPDATE question SET withdrawn = 1
+WHERE task = :task AND attempt = :attempt AND id = :id AND answer IS NULL AND withdrawn = 0
+RETURNING id;
+
+-- name: question_handed_on
+UPDATE question SET handed_on = 1
+WHERE task = (SELECT seq FROM task WHERE id = :task) AND attempt = :attempt AND id = :id
+  AND answer IS NOT NULL AND handed_on = 0
+RETURNING id;
+
+-- name: questions_of_task
+-- Of its present attempt, oldest first.
+SELECT {question} FROM question q JOIN task t ON t.seq = q.task
+WHERE t.id = :task AND q.attempt = t.attempt ORDER BY q.seq;
+
+-- name: questions_answered
+-- Answers that have not reached their jobs.
+SELECT {question} FROM question q JOIN task t ON t.seq = q.task
+WHERE q.answer IS NOT NULL AND q.handed_on = 0 AND q.attempt = t.attempt
+  AND t.state IN ('running', 'input_required');
+
+-- name: task_asks
+-- running → input_required; one that asks already stays there.
+UPDATE task SET state = 'input_required', events = events + 1
+WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
+RETURNING {changed};
+
+-- name: task_is_answered
+-- input_required → running when no question is open any more.
+UPDATE task SET events = events + 1,
+                state = iif(EXISTS (SELECT 1 FROM question q WHERE q.task = task.seq
+                                    AND q.attempt = task.attempt
+                                    AND q.answer IS NULL AND q.withdrawn = 0),
+                            'input_required', 'running')
+WHERE id = :id AND attempt = :attempt AND state = 'input_required'
+RETURNING {changed};
+
+-- name: task_reported
+-- So much of its report is dealt with.
+UPDATE task SET reported = max(reported, :reported)
+WHERE id = :id AND attempt = :attempt AND finished_at IS NULL
+RETURNING seq;
+
+-- name: channel_put
+INSERT INTO channel (name, owner, session, kind, target, kinds)
+VALUES (:name, :owner, :session, :kind, :target, :kinds)
+ON CONFLICT (name) DO NOTHING
+RETURNING name;
+
+-- name: channel_remove
+DELETE FROM channel WHERE name = :name AND owner = :owner RETURNING name;
+
+-- name: channel_drop_signals
+-- What a channel that is gone was to deliver.
+UPDATE signal SET state = 'dropped', reason = 'the channel was removed', consumer = NULL,
+                  lease_boot = NULL, lease_until = NULL
+WHERE channel = :name AND state IN ('pending', 'claimed', 'failed');
+
+-- name: channels
+SELECT name, owner, session, kind, target, kinds FROM channel ORDER BY name;
+
+-- name: wish_set
+INSERT INTO wish (owner, session, kinds) VALUES (:owner, :session, :kinds)
+ON CONFLICT (owner, session) DO UPDATE SET kinds = excluded.kinds;
+
+-- name: wish_clear
+DELETE FROM wish WHERE owner = :owner AND session = :session;
+
+-- name: wish_of_session
+SELECT kinds FROM wish WHERE owner = :owner AND session = :session;

@@ -1,0 +1,60 @@
+"""The changes of what outlives a task: queues, channels, and what a session wishes to be told."""
+
+from collections.abc import Collection
+
+from backburner.model.channels import Channel
+from backburner.model.errors import Conflict
+from backburner.model.signals import SignalKind
+from backburner.store.protocol import Scope
+from backburner.store.sqlite.changes import Changes
+from backburner.store.sqlite.rows import to_json
+from backburner.store.sqlite.transaction import Statements
+
+
+class SettingChanges(Changes):
+    """See `backburner.store.protocol.Store` for what each method promises."""
+
+    async def set_queue(self, name: str, width: int) -> None:
+        await self._count("queue_put", name=name, width=width)
+
+    async def pause_queue(self, name: str, *, paused: bool) -> bool:
+        return bool(await self._count("queue_pause", name=name, paused=paused))
+
+    async def remove_queue(self, name: str) -> bool:
+        def operation(run: Statements) -> bool:
+            run.rows("queue_forget_tasks", name=name)
+            return bool(run.rows("queue_remove", name=name))
+
+        return await self._writer.write(operation)
+
+    async def add_channel(self, channel: Channel) -> None:
+        added = await self._count(
+            "channel_put",
+            name=channel.name,
+            owner=channel.owner,
+            session=channel.session,
+            kind=channel.kind,
+            target=channel.target,
+            kinds=None if channel.kinds is None else to_json(sorted(channel.kinds)),
+        )
+        if not added:
+            raise Conflict(
+                f"there is a channel {channel.name!r} already",
+                remedy="remove it first, or choose another name",
+            )
+
+    async def remove_channel(self, name: str, owner: str) -> bool:
+        def operation(run: Statements) -> bool:
+            if not run.rows("channel_remove", name=name, owner=owner):
+                return False
+            run.rows("channel_drop_signals", name=name)
+            return True
+
+        return await self._writer.write(operation)
+
+    async def wish(self, scope: Scope, kinds: Collection[SignalKind] | None) -> None:
+        where = {"owner": scope.owner, "session": scope.session}
+        if kinds is None:
+            await self._count("wish_clear", **where)
+        else:
+            await self._count("wish_set", kinds=to_json(sorted(kinds)), **where)

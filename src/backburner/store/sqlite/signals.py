@@ -1,0 +1,74 @@
+"""The changes of signals: claimed, acknowledged, failed, dropped, sent again."""
+
+from collections.abc import Sequence
+
+from backburner.model import clock
+from backburner.model.signals import Signal
+from backburner.store.protocol import Scope
+from backburner.store.sqlite.changes import Changes
+from backburner.store.sqlite.rows import to_json, to_signal
+from backburner.store.sqlite.transaction import Statements
+
+
+class SignalChanges(Changes):
+    """See `backburner.store.protocol.Store` for what each method promises."""
+
+    async def claim_signals(
+        self, scope: Scope, *, consumer: str, limit: int, lease_s: float
+    ) -> list[Signal]:
+        query = "signals_free_of_owner" if scope.session is None else "signals_free_in_session"
+        return await self._take(
+            query, consumer, lease_s, limit, owner=scope.owner, session=scope.session
+        )
+
+    async def claim_deliveries(self, *, consumer: str, limit: int, lease_s: float) -> list[Signal]:
+        return await self._take("signals_to_push", consumer, lease_s, limit)
+
+    async def _take(
+        self, query: str, consumer: str, lease_s: float, limit: int, **values: str | None
+    ) -> list[Signal]:
+        def operation(run: Statements) -> list[Signal]:
+            boot_now = clock.boot_now()
+            free = run.rows(query, limit=limit, boot=self._boot_id, boot_now=boot_now, **values)
+            rows = run.rows(
+                "signals_claim",
+                seqs=to_json([seq for (seq,) in free]),
+                consumer=consumer,
+                boot=self._boot_id,
+                lease_until=boot_now + round(lease_s * clock.SECOND),
+            )
+            return sorted((to_signal(row) for row in rows), key=lambda signal: signal.seq)
+
+        return await self._writer.write(operation)
+
+    async def acknowledge(self, keys: Sequence[str], scope: Scope) -> int:
+        return await self._count(
+            "signals_acknowledge",
+            keys=to_json(keys),
+            owner=scope.owner,
+            session=scope.session,
+            now=clock.now(),
+        )
+
+    async def release_signals(self, consumer: str) -> int:
+        return await self._count("signals_release", consumer=consumer)
+
+    async def delivery_failed(self, key: str, reason: str, retry_at: int) -> bool:
+        wait = max(0, retry_at - clock.now())
+        failed = await self._count(
+            "signal_failed",
+            key=key,
+            reason=reason,
+            retry_at=retry_at,
+            boot=self._boot_id,
+            lease_until=clock.boot_now() + wait,
+        )
+        return bool(failed)
+
+    async def drop_signal(self, key: str, reason: str) -> bool:
+        return bool(await self._count("signal_drop", key=key, reason=reason))
+
+    async def resend(self, key: str, scope: Scope) -> bool:
+        return bool(
+            await self._count("signal_resend", key=key, owner=scope.owner, session=scope.session)
+        )

@@ -1,0 +1,209 @@
+"""The changes of tasks: created, claimed, tried again, ended, and what is noted about them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from backburner.model import clock
+from backburner.model.clock import Instant
+from backburner.model.ending import Ending
+from backburner.model.errors import Conflict, LimitReached
+from backburner.model.events import EventKind
+from backburner.model.states import State
+from backburner.model.task import EndedFor, NewTask, Place, Task
+from backburner.store.protocol import Facts, Output, Scope
+from backburner.store.sqlite.changes import Changes
+from backburner.store.sqlite.reader import within
+from backburner.store.sqlite.rows import to_json
+from backburner.store.sqlite.transaction import Statements, ending_data
+
+
+class TaskChanges(Changes):
+    """See `backburner.store.protocol.Store` for what each method promises."""
+
+    async def create(self, task: NewTask, *, limit: int, ending: Ending | None = None) -> Task:
+        spec = to_json(task.spec)
+
+        def operation(run: Statements) -> Task:
+            created = run.task(
+                "task_insert",
+                id=task.id,
+                owner=task.owner,
+                session=task.session,
+                kind=task.kind,
+                title=task.title,
+                spec=spec,
+                now=clock.now(),
+                max_runtime_s=task.max_runtime_s,
+                parent=task.parent,
+                schedule=task.schedule,
+                hand_over=task.hand_over,
+                queue=task.order.queue,
+                after=to_json(task.order.after) if task.order.after else None,
+                after_failure=task.order.after_failure,
+                retries=task.order.retries,
+            )
+            if created is None:
+                existing = run.task("task_get", id=task.id)
+                assert existing is not None
+                return _same_or_conflict(existing, task, spec)
+            run.add_event(created, EventKind.CREATED, {})
+            if ending is None:
+                _refuse_above(limit, run, task)  # which undoes the insert
+                return created
+            ended = run.finish(task.id, created.attempt, ending)
+            if ended is None:
+                raise ValueError(f"a task that never ran cannot end as {ending.state}")
+            return ended
+
+        return await self._writer.write(operation)
+
+    async def claim(self, task_id: str, attempt: int, place: Place) -> Task | None:
+        return await self._change(
+            "task_claim",
+            EventKind.STARTED,
+            {"attempt": attempt},
+            id=task_id,
+            attempt=attempt,
+            now=clock.now(),
+            boot_id=place.boot_id,
+            started_boot=place.started_boot,
+            pid=place.pid,
+            cgroup=place.cgroup,
+        )
+
+    async def requeue(self, task_id: str, attempt: int, reason: str) -> Task | None:
+        def operation(run: Statements) -> Task | None:
+            task = run.task("task_requeue", id=task_id, attempt=attempt)
+            if task is None:
+                return None
+            data = {"attempt": task.attempt, "reason": reason}
+            run.add_event(task, EventKind.REQUEUED, data)
+            if task.stop is not None:  # someone asked for its end: it is not tried again
+                return run.finish(task_id, task.attempt, Ending.canceled())
+            return task
+
+        return await self._writer.write(operation)
+
+    async def fail_try(
+        self,
+        task_id: str,
+        attempt: int,
+        ending: Ending,
+        not_before: Instant,
+    ) -> Task | None:
+        data = {**ending_data(ending), "attempt": attempt}
+        return await self._change(
+            "task_fail_try",
+            EventKind.FAILED_TRY,
+            data,
+            id=task_id,
+            attempt=attempt,
+            not_before=not_before,
+        )
+
+    async def finish(
+        self,
+        task_id: str,
+        attempt: int,
+        ending: Ending,
+        *,
+        output: Output | None = None,
+        leftovers: int = 0,
+    ) -> Task | None:
+        return await self._writer.write(
+            lambda run: run.finish(task_id, attempt, ending, output=output, leftovers=leftovers)
+        )
+
+    async def request_stop(self, task_id: str, scope: Scope, grace_s: float) -> Task | None:
+        def operation(run: Statements) -> Task | None:
+            task = run.task("task_get", id=task_id)
+            if task is None or not within(task, scope):
+                return None
+            if task.state is State.QUEUED:
+                return run.finish(task_id, task.attempt, Ending.canceled())
+            if task.stop is not None and task.stop.grace_s <= grace_s:
+                return task  # asked before, and at least as urgently
+            asked = run.task("task_request_stop", id=task_id, now=clock.now(), grace_s=grace_s)
+            if asked is None:
+                return task
+            run.add_event(asked, EventKind.STOP_REQUESTED, {"grace_s": grace_s})
+            return run.task("task_get", id=task_id)
+
+        return await self._writer.write(operation)
+
+    async def begin_ending(self, task_id: str, attempt: int, reason: EndedFor) -> bool:
+        begun = await self._change(
+            "task_begin_ending",
+            EventKind.ENDING,
+            {"reason": reason.value},
+            id=task_id,
+            attempt=attempt,
+            reason=reason,
+        )
+        return begun is not None
+
+    async def note(self, task_id: str, attempt: int, kind: EventKind, facts: Facts) -> bool:
+        def operation(run: Statements) -> bool:
+            shown = None if facts.progress is None else asdict(facts.progress)
+            now = clock.now()
+            task = run.task(
+                "task_note",
+                id=task_id,
+                attempt=attempt,
+                detail=facts.detail,
+                progress=None if shown is None else to_json(shown),
+                leftovers=facts.leftovers,
+                output_bytes=facts.output.total if facts.output else None,
+                dropped_bytes=facts.output.dropped if facts.output else None,
+                result=None if facts.result is None else to_json(facts.result.value),
+                reported=facts.reported,
+                ready_at=now if facts.ready else None,
+            )
+            if task is None:
+                return False
+            told = {
+                "detail": facts.detail,
+                "progress": shown,
+                "leftovers": facts.leftovers,
+                **facts.data,
+            }
+            told = {name: value for name, value in told.items() if value is not None}
+            run.add_event(task, kind, told)
+            if facts.signal is not None:
+                run.tell(task, facts.signal, now)
+            return True
+
+        return await self._writer.write(operation)
+
+    async def forget(self, task_ids: Sequence[str]) -> int:
+        return await self._count("task_forget", ids=to_json(task_ids))
+
+
+def _refuse_above(limit: int, run: Statements, task: NewTask) -> None:
+    in_queue = task.order.queue is not None
+    row = run.row(
+        "task_count_active",
+        owner=task.owner,
+        session=task.session,
+        kind=task.kind,
+        in_queue=in_queue,
+    )
+    others = row[0] - 1 if row else 0
+    if others >= limit:
+        what = "tasks waiting in queues" if in_queue else f"active {task.kind} tasks"
+        raise LimitReached(
+            f"session {task.session!r} has {others} {what}, and {limit} is the limit",
+            remedy="wait for one to end, or stop one",
+        )
+
+
+def _same_or_conflict(existing: Task, wanted: NewTask, spec: str) -> Task:
+    same_place = (existing.owner, existing.session) == (wanted.owner, wanted.session)
+    # As JSON, which has no tuples and only texts for keys.
+    if same_place and (existing.kind, existing.spec) == (wanted.kind, json.loads(spec)):
+        return existing
+    raise Conflict(
+        f"the id {wanted.id!r} cannot be used for this task",
+        remedy="choose another id, or leave it out",
+    )

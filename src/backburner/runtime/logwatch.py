@@ -8,10 +8,11 @@ too: most jobs of a flood of short ones have ended by then. A log of which the k
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from backburner.model import clock
 from backburner.model.home import AttemptFolder
+from backburner.runtime.attendant import Attendant
 from backburner.runtime.output import add_mark, end_cursor
 from backburner.store.protocol import Output
 from backburner.work.linux import Inotify, Watch
@@ -32,20 +33,22 @@ class WatchedLog:
         "_folder",
         "_marked",
         "_since",
+        "attendants",
         "output",
-        "paths",
-        "watches",
+        "watch",
     )
 
     def __init__(
         self, folder: AttemptFolder, attempt: int, bounds: LogBounds, *, separate_stderr: bool
     ) -> None:
-        self.paths = (folder.log, folder.stderr) if separate_stderr else (folder.log,)
+        paths = (folder.log, folder.stderr) if separate_stderr else (folder.log,)
         self._folder = folder
         self._attempt = attempt
-        self._bounders = [LogBounder(path, bounds) for path in self.paths]
+        self._bounders = [LogBounder(path, bounds) for path in paths]
         self._since = self._marked = clock.boot_now()
-        self.watches: list[int] = []
+        self.watch: int | None = None
+        self.attendants: Sequence[Attendant] = ()
+        """Who else looks when something has changed."""
         self.output = Output()
         """How much there is, as of the last look."""
 
@@ -58,6 +61,13 @@ class WatchedLog:
             self._mark()
         except OSError:
             pass  # a full disk or a vanished folder: the next look tries again
+        for attendant in self.attendants:
+            attendant.look()
+
+    @property
+    def folder(self) -> str:
+        """What is watched: the job writes more than its log there."""
+        return self._folder.path
 
     def _mark(self) -> None:
         now = clock.boot_now()
@@ -115,12 +125,10 @@ class LogWatch:
         if self._inotify is None:
             return False
         try:
-            for path in log.paths:
-                watch = self._inotify.add(path, Watch.MODIFY)
-                log.watches.append(watch)
-                self._by_watch[watch] = log
+            log.watch = self._inotify.add(log.folder, Watch.MODIFY | Watch.CREATE)
         except OSError:
             return False
+        self._by_watch[log.watch] = log
         return True
 
     def remove(self, log: WatchedLog) -> None:
@@ -130,11 +138,11 @@ class LogWatch:
         self._logs.discard(log)
         self._by_clock.discard(log)
         self._new.discard(log)
-        for watch in log.watches:
-            self._by_watch.pop(watch, None)
+        if log.watch is not None:
+            self._by_watch.pop(log.watch, None)
             if self._inotify is not None:
-                self._inotify.remove(watch)
-        log.watches.clear()
+                self._inotify.remove(log.watch)
+            log.watch = None
         log.look(final=True)
 
     def close(self) -> None:

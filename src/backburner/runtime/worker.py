@@ -10,7 +10,7 @@ import contextlib
 import hashlib
 import os
 import resource
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -22,6 +22,7 @@ from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.states import ErrorKind, Kind, State
 from backburner.model.task import EndedFor, Place, Task
+from backburner.runtime.attendant import Attendant, attending, conclude
 from backburner.runtime.job import Job, ending_of
 from backburner.runtime.logwatch import LogWatch, WatchedLog
 from backburner.runtime.output import measure_output
@@ -232,7 +233,11 @@ class ShellWorker:
     async def _see_to_end(self, job: Job) -> None:
         task = job.task
         with self._watching_log(job) as log:
-            ending = await job.until_over()
+            attendants = self._attendants(job)
+            log.attendants = attendants
+            async with attending(attendants, self._report):
+                ending = await job.until_over()
+            ending = await conclude(attendants, ending, self._report)
             leftovers = await job.leftovers()
             if leftovers:
                 log.look()
@@ -242,6 +247,10 @@ class ShellWorker:
             await self._finish(task, ending, output=log.output, leftovers=leftovers)
         if leftovers:
             await self._linger(job)
+
+    def _attendants(self, job: Job) -> Sequence[Attendant]:  # noqa: ARG002 - none yet
+        """Who goes with this job."""
+        return ()
 
     async def _linger(self, job: Job) -> None:
         """The task has ended, and processes of it have not: watch those, and their output."""

@@ -64,10 +64,11 @@ def connect(path: Path) -> Database:
 
 
 class BareWriter:
-    """One thread that commits everything that waits together, as ours does."""
+    """One thread that commits everything that waits together, as ours does, or each apart."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, together: bool = True) -> None:
         self._database = database
+        self._batch = _BATCH if together else 1
         self._queue: SimpleQueue[tuple[str, Values, asyncio.Future[Any]] | None] = SimpleQueue()
         self._loop = asyncio.get_running_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -95,7 +96,7 @@ class BareWriter:
                 execute(statement, values)
                 done.append(future)
                 try:
-                    item = self._queue.get_nowait() if len(done) < _BATCH else None
+                    item = self._queue.get_nowait() if len(done) < self._batch else None
                 except Empty:
                     break
             execute("COMMIT")

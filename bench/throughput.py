@@ -1,15 +1,17 @@
 """5,000 tasks that do nothing, by 64 callers: created, claimed and finished in the record.
 
-Two raw limits, both bare apsw programs with the same 64 callers, the same group commit and the
-same three durable commits for each task, each of which waits for the one before:
-plain rows  one table, an insert and two updates: what SQLite can do at all
-same rows   our tables with their indexes and constraints, guarded updates, three events and a
-            signal, as plain statements: what is left is the price of our own code
+Three raw limits, all bare apsw programs with the same 64 callers and the same three durable commits
+for each task, each of which waits for the one before:
+each apart  one table, an insert and two updates, a commit for each: the program one would write
+plain rows  the same rows, and what waits is committed together, as we do: what SQLite can do at all
+same rows   committed together, into our tables with their indexes and constraints, guarded updates,
+            three events and a signal, as plain statements: what is left is the price of our code
 """
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from backburner.model import clock
@@ -25,6 +27,9 @@ from bench.measure import Effort, Pairs, Row, Target, in_turn
 
 CALLERS = 64
 TARGET = Target("at least", 0.4)
+
+Program = Callable[[bare.BareWriter, int], Awaitable[None]]
+"""One task of a bare program, by its number."""
 
 _CREATE = """
 INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, events)
@@ -55,36 +60,35 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
     store = open_store(folder / "home", boot_id())
     await open_store(folder / "same", boot_id()).close()  # makes our tables
     same = bare.durable(Path(Home(folder / "same").database), "foreign_keys = ON")
-    writers = {
-        "plain": bare.BareWriter(bare.connect(folder / "bare.db")),
-        "same": bare.BareWriter(same),
+    programs: dict[str, tuple[bare.BareWriter, Program]] = {
+        "each apart": (
+            bare.BareWriter(bare.connect(folder / "apart.db"), together=False),
+            _plain_task,
+        ),
+        "plain rows": (bare.BareWriter(bare.connect(folder / "bare.db")), _plain_task),
+        "same rows": (bare.BareWriter(same), _same_task),
     }
+    rates: dict[str, list[float]] = {name: [] for name in programs}
 
     async def ours() -> float:
         return await rate(count, lambda number: whole_task(store, number))
 
-    async def plain_rows() -> float:
-        return await rate(count, lambda number: _plain_task(writers["plain"], number))
-
-    async def same_rows() -> float:
-        return await rate(count, lambda number: _same_task(writers["same"], number))
-
-    next_to_same = Pairs([], [])
-
-    async def both_raw() -> float:
-        next_to_same.raw.append(await same_rows())
-        return await plain_rows()
+    async def every_raw() -> float:
+        for name, (writer, program) in programs.items():
+            rates[name].append(await rate(count, partial(program, writer)))
+        return 0.0
 
     try:
-        pairs = await in_turn(ours, both_raw, effort.rounds)
+        pairs = await in_turn(ours, every_raw, effort.rounds)
     finally:
         await store.close()
-        for writer in writers.values():
+        for writer, _ in programs.values():
             writer.close()
-    next_to_same = Pairs(pairs.ours, next_to_same.raw[1:])
     return [
-        pairs.row(f"throughput, {CALLERS} callers, plain rows", "/s", target=TARGET),
-        next_to_same.row(f"throughput, {CALLERS} callers, same rows", "/s", target=TARGET),
+        Pairs(pairs.ours, raw[1:]).row(  # without the round that warms up
+            f"throughput, {CALLERS} callers, {name}", "/s", target=TARGET
+        )
+        for name, raw in rates.items()
     ]
 
 

@@ -11,8 +11,9 @@ import signal
 from collections.abc import Generator
 from pathlib import Path
 
-from backburner.model.home import Home
+from backburner.model.home import AttemptFolder, Home
 from backburner.runtime.election import KeeperLock, keeper_pid
+from backburner.work.process.condition import Alive, inspect
 from tests.waiting import wait_until, wait_until_async
 
 
@@ -130,6 +131,12 @@ def kill_keeper(home: Path) -> int:
     pid = wait_for_keeper(home)
     kill(pid)
     return pid
+
+
+def has_begun(folder: AttemptFolder) -> bool:
+    """Whether its wrapper got the word to run the command, and lives."""
+    condition = inspect(folder)
+    return isinstance(condition, Alive) and condition.pid is not None
 
 
 def kill_all_of_ours(home: Path) -> None:

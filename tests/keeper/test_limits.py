@@ -13,9 +13,10 @@ from backburner.model import clock
 from backburner.model.home import Home
 from backburner.runtime.election import KeeperLock
 from backburner.store.sqlite.store import open_store
-from backburner.work.process.condition import Alive, Ended, inspect
+from backburner.work.process.condition import Ended, inspect
 from backburner.work.process.identity import boot_id
 from tests.faults.victims import (
+    has_begun,
     kill_all_of_ours,
     kill_keeper,
     nobody_keeps,
@@ -118,7 +119,7 @@ async def test_a5_a_job_that_ended_in_time_is_no_timeout_however_late_that_is_se
     async with Backburner.open(home) as bb:
         task = await bb.session("s").run("sleep 0.3; exit 6", max_runtime=1)
         folder = bb.home.attempt(task.id, 1)
-        wait_until(lambda: isinstance(inspect(folder), Alive), message="it runs not")
+        wait_until(lambda: has_begun(folder), message="it runs not")
         kill_all_of_ours(home)
         with nobody_keeps(home):
             wait_until(lambda: isinstance(inspect(folder), Ended))

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from backburner import Backburner, ErrorKind, EventKind, SignalKind, State, Task
-from backburner.work.process.condition import Alive, Ended, inspect
+from backburner.work.process.condition import Ended, inspect
 from tests.faults.record import rows
 from tests.faults.victims import (
+    has_begun,
     is_running,
     keeper_comes,
     keeper_of,
@@ -278,7 +279,7 @@ async def test_e11_after_a_reboot_a_code_on_disk_is_still_the_truth(home: Path) 
     async with Backburner.open(home) as bb:
         task = await bb.session("s").run("sleep 0.3; exit 12")
         folder = bb.home.attempt(task.id, 1)
-        wait_until(lambda: isinstance(inspect(folder), Alive))
+        wait_until(lambda: has_begun(folder))
         kill_all_of_ours(home)
         wait_until(lambda: isinstance(inspect(folder), Ended))
     as_after_a_reboot(home)

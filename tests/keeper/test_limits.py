@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from backburner import Backburner, ErrorKind, Settings, SignalKind, State, Task
+from backburner import Backburner, ErrorKind, EventKind, Settings, SignalKind, State, Task
 from backburner.keeper.keeper import Keeper
 from backburner.model import clock
 from backburner.model.home import Home
+from backburner.model.limits import DEFAULT_GRACE_S
 from backburner.runtime.election import KeeperLock
 from backburner.store.sqlite.store import open_store
 from backburner.work.process.condition import Ended, inspect
@@ -72,10 +73,12 @@ async def test_a5_a_stop_may_be_more_urgent_than_the_grace_of_a_timeout(home: Pa
     seconds = unique_seconds()
     async with Backburner.open(home) as bb:
         task = await bb.session("s").run(f"trap '' TERM; sleep {seconds}", max_runtime=0.5)
-        await pause_async(1.5, because="it has timed out by now, and has its grace")
+        async for event in task.events():
+            if event.kind is EventKind.ENDING:
+                break
         await task.stop(force=True)
         assert_timed_out(task)
-        assert ran_for(task) < 4
+        assert ran_for(task) < 0.5 + DEFAULT_GRACE_S
 
 
 @pytest.mark.parametrize("who", ["the keeper", "keeper and guardian"])

@@ -101,6 +101,7 @@ def _let_go(home: Path) -> None:
             *(str(process) for process in leftovers.processes_of(home)),
         ]
 
+    shutil.rmtree(home, ignore_errors=True)  # of many thousand tasks takes longer than to leave
     _expect_gone(home, remaining)
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from backburner.model.allowance import Allowance
 from backburner.model.clock import SECOND
-from backburner.model.document import event_document, signal_document, task_document
+from backburner.model.document import Artifact, event_document, signal_document, task_document
 from backburner.model.ending import TaskError
 from backburner.model.events import Event, EventKind
 from backburner.model.home import Home
+from backburner.model.questions import Question
 from backburner.model.signals import Signal, SignalKind, SignalState
 from backburner.model.states import ErrorKind, Kind, State
 from backburner.model.task import Place, Progress, StopRequest, Task
@@ -27,9 +29,12 @@ result, attempt, pid, created_at, started_at, finished_at, max_runtime_s,
 output {bytes, dropped_bytes, cursor}, paths {dir, log, result}, leftovers,
 signal {state, delivered_at}, links {parent, schedule}"""
 
+# What was added since; adding is free.
+ADDED_FIELDS = ["order", "wait", "allowance", "question", "artifacts"]
+
 # Copied from contract.md, "A signal as JSON".
 SIGNAL_FIELDS = """id, key, task, session, kind, text, data, state, reason, channel, tries,
-created_at, delivered_at"""
+created_at, delivered_at, retry_at"""
 
 QUEUED = Task(
     seq=1,
@@ -88,7 +93,7 @@ def document_of(task: Task) -> dict[str, Any]:
 
 @pytest.mark.parametrize("task", [QUEUED, FULL], ids=["queued", "ended"])
 def test_a_task_has_exactly_the_fields_of_the_contract_in_its_order(task: Task) -> None:
-    assert list(document_of(task)) == list(fields_of(TASK_FIELDS))
+    assert list(document_of(task)) == [*fields_of(TASK_FIELDS), *ADDED_FIELDS]
 
 
 def test_the_parts_of_a_task_have_exactly_the_fields_of_the_contract() -> None:
@@ -129,7 +134,38 @@ def test_a_task_that_has_ended_as_json() -> None:
         "leftovers": 2,
         "signal": {"state": "delivered", "delivered_at": "2026-11-15T12:00:03.000000Z"},
         "links": {"parent": "bg_0", "schedule": "sc_1"},
+        "order": {
+            "queue": None,
+            "after": [],
+            "after_failure": False,
+            "retries_left": 0,
+            "failures": 0,
+        },
+        "wait": None,
+        "allowance": Allowance().document(),
+        "question": None,
+        "artifacts": [],
     }
+
+
+def test_x5_a_task_that_asks_and_has_added_a_file_as_json() -> None:
+    question = Question("bg_1", "q1", "Deploy?", NOON)
+    document = task_document(
+        replace(QUEUED, state=State.INPUT_REQUIRED, question=question),
+        HOME,
+        output_bytes=0,
+        dropped_bytes=0,
+        cursor="c1",
+        artifacts=[Artifact("a.txt", 3, "/a.txt")],
+    )
+    assert document["question"] == {
+        "id": "q1",
+        "text": "Deploy?",
+        "asked_at": "2026-11-15T12:00:00.000000Z",
+        "answered_at": None,
+        "withdrawn": False,
+    }
+    assert document["artifacts"] == [{"name": "a.txt", "bytes": 3, "path": "/a.txt"}]
 
 
 def test_a_task_that_has_not_started_shows_nulls_and_no_specification() -> None:
@@ -138,6 +174,7 @@ def test_a_task_that_has_not_started_shows_nulls_and_no_specification() -> None:
     assert empty == {
         *("detail", "progress", "ready_at", "parked_at", "exit_code", "error", "summary"),
         *("result", "pid", "started_at", "finished_at", "max_runtime_s", "signal"),
+        *("wait", "question"),
     }
     assert document["links"] == {"parent": None, "schedule": None}
     assert "pytest" not in json.dumps(document)
@@ -159,6 +196,7 @@ def test_a_signal_has_exactly_the_fields_of_the_contract() -> None:
         "tries": 2,
         "created_at": "2026-11-15T12:00:00.000000Z",
         "delivered_at": "2026-11-15T12:00:01.000000Z",
+        "retry_at": None,
     }
 
 

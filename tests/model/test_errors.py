@@ -29,6 +29,10 @@ CODES_AND_EXIT_STATUSES = {
     "limit": 5,
     "conflict": 2,
     "timeout": 124,
+    "never_ready": 1,
+    "input": 1,
+    "input_not_yet": 1,
+    "nobody_asked": 1,
     "store": 1,
     "busy": 1,
     "full": 1,
@@ -54,7 +58,8 @@ def test_every_code_is_spelled_for_every_surface() -> None:
 def test_who_is_to_blame_is_told_by_the_http_status() -> None:
     blamed_on_the_caller = {code for code, each in SPELLINGS.items() if each.http_status < 500}
     assert blamed_on_the_caller == {
-        *("usage", "not_found", "ambiguous", "not_allowed", "limit", "conflict", "timeout")
+        *("usage", "not_found", "ambiguous", "not_allowed", "limit", "conflict", "timeout"),
+        *("never_ready", "input", "input_not_yet", "nobody_asked"),
     }
     assert SPELLINGS["not_found"].http_status == 404
     assert SPELLINGS["not_allowed"].http_status == 403

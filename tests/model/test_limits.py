@@ -13,6 +13,8 @@ def test_a2_b2_e3_e6_e12_the_defaults_are_those_of_the_requirements() -> None:
         log_head=256 * 1024,  # E6
         log_tail=1024 * 1024,  # E6
         shell_per_session=64,  # E3
+        artifact_limit=100 * 1024 * 1024,  # X5
+        artifacts_limit=1024 * 1024 * 1024,  # X5
         retention_s=30 * 24 * 3600,  # E12
         keeper_idle_s=30,
         cgroups=True,
@@ -33,7 +35,14 @@ def test_the_environment_is_obeyed() -> None:
             "LOG_HEAD": "1",
         }
     )
-    assert told == Settings(65536, 0, 3, 1.5, 0.0, False)
+    assert told == Settings(
+        log_head=65536,
+        log_tail=0,
+        shell_per_session=3,
+        retention_s=1.5,
+        keeper_idle_s=0.0,
+        cgroups=False,
+    )
     assert isinstance(told.log_head, int)
     assert isinstance(told.retention_s, float)
     assert told.cgroups is False

@@ -1,13 +1,14 @@
 """D9: what stands under a secret key is not written anywhere; a line of a log is cut."""
 
 import json
+import time
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backburner.model.redaction import HIDDEN, for_log, is_secret, redact
+from backburner.model.redaction import HIDDEN, for_log, is_secret, redact, redact_text
 
 NAMES = (
     *("api_key", "apikey", "authorization", "auth"),
@@ -145,3 +146,31 @@ def test_d9_a_value_is_cut_at_200_characters_and_a_line_at_500() -> None:
 
 def test_d9_the_record_keeps_what_is_not_secret_whole() -> None:
     assert redact({"text": "x" * 5000}) == {"text": "x" * 5000}
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("curl: token=abc&x=1", "curl: token=[redacted]&x=1"),
+        ("API_KEY: 'a b c' and more", "API_KEY: [redacted] and more"),
+        ('{"password": "a b"}', '{"password": [redacted]}'),
+        ("Authorization: Bearer abc.def done", "Authorization: [redacted] done"),
+        ("x-auth=1, y=2", "x-auth=[redacted], y=2"),
+        (
+            "cannot reach https://ada:pw@example.com/x",
+            "cannot reach https://[redacted]@example.com/x",
+        ),
+        ("no such token", "no such token"),
+        ("the secretary: Bob", "the secretary: Bob"),
+        ("mail to ada@example.com", "mail to ada@example.com"),
+    ],
+)
+def test_d9_what_a_program_says_is_shown_without_its_secrets(text: str, shown: str) -> None:
+    assert redact_text(text) == shown
+
+
+def test_d9_hostile_text_is_redacted_in_time() -> None:
+    for text in ("auth" * 2000, "a-" * 4000, "://" * 3000, "token=" * 1500):
+        began = time.monotonic()
+        redact_text(text)
+        assert time.monotonic() - began < 5

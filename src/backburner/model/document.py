@@ -1,10 +1,15 @@
 """A task, an event and a signal as JSON: the one spelling that every surface shows."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from backburner.model.allowance import Allowance
+from backburner.model.channels import Channel, shown_target
 from backburner.model.clock import Instant, rfc3339
 from backburner.model.events import Event
 from backburner.model.home import Home
+from backburner.model.questions import Question
 from backburner.model.signals import Signal
 from backburner.model.task import Task
 
@@ -13,8 +18,23 @@ def _time(instant: Instant | None) -> str | None:
     return None if instant is None else rfc3339(instant)
 
 
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A file that a job has added to its task."""
+
+    name: str
+    bytes: int
+    path: str
+
+
 def task_document(
-    task: Task, home: Home, *, output_bytes: int, dropped_bytes: int, cursor: str
+    task: Task,
+    home: Home,
+    *,
+    output_bytes: int,
+    dropped_bytes: int,
+    cursor: str,
+    artifacts: Sequence[Artifact] = (),
 ) -> dict[str, Any]:
     """A task as JSON. The output's numbers are given apart: while it runs they are in the files."""
     folder = home.attempt(task.id, task.attempt)
@@ -59,6 +79,30 @@ def task_document(
             "delivered_at": _time(task.signal_delivered_at),
         },
         "links": {"parent": task.parent, "schedule": task.schedule},
+        "order": {
+            "queue": task.queue,
+            "after": list(task.after),
+            "after_failure": task.after_failure,
+            "retries_left": task.retries_left,
+            "failures": task.failures,
+        },
+        "wait": None if task.wait is None else task.wait.document(),
+        "allowance": Allowance.of(task.spec).document(),
+        "question": None if task.question is None else question_document(task.question),
+        "artifacts": [
+            {"name": each.name, "bytes": each.bytes, "path": each.path} for each in artifacts
+        ],
+    }
+
+
+def question_document(question: Question) -> dict[str, Any]:
+    """A question as JSON. Not the answer, which may be a secret."""
+    return {
+        "id": question.id,
+        "text": question.text,
+        "asked_at": rfc3339(question.asked_at),
+        "answered_at": _time(question.answered_at),
+        "withdrawn": question.withdrawn,
     }
 
 
@@ -90,4 +134,19 @@ def signal_document(signal: Signal) -> dict[str, Any]:
         "tries": signal.tries,
         "created_at": rfc3339(signal.created_at),
         "delivered_at": _time(signal.delivered_at),
+        "retry_at": _time(signal.retry_at),
+    }
+
+
+def channel_document(channel: Channel) -> dict[str, Any]:
+    """A channel as JSON, without what could be a password in its address."""
+    return {
+        "name": channel.name,
+        "owner": channel.owner,
+        "session": channel.session,
+        "type": channel.kind.value,
+        "target": shown_target(channel),
+        "kinds": None if channel.kinds is None else sorted(channel.kinds),
+        "allow_private": channel.allow_private,
+        "paused": channel.paused,
     }

@@ -5,10 +5,15 @@ exit code that contradict each other cannot be written.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from backburner.model.states import ErrorKind, State
+
+NEVER_READY = "it ended before it was ready"
+"""The end of the summary of a task that ended without an error, and too early."""
+TOO_EARLY = ", before it was ready"
+"""The end of the message of one that failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +60,18 @@ class Ending:
     def canceled(cls) -> "Ending":
         """It was stopped on request, and nothing of it is left."""
         return cls(State.CANCELED)
+
+    def before_ready(self) -> "Ending":
+        """The same, of a task that was to become ready and never was (X4)."""
+        if self.error is None:
+            if (self.summary or "").endswith(NEVER_READY):
+                return self
+            summary = f"{self.summary}; {NEVER_READY}" if self.summary else NEVER_READY
+            return replace(self, summary=summary)
+        if self.error.message.endswith(TOO_EARLY):
+            return self
+        error = replace(self.error, message=self.error.message + TOO_EARLY)
+        return replace(self, error=error)
 
     def document(self) -> dict[str, Any]:
         """As `result.json` says it."""

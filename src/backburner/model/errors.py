@@ -8,6 +8,10 @@ BackburnerError
 ├── LimitReached        limit          one more would pass a limit
 ├── Conflict            conflict       the id is taken by something else
 ├── TimeIsUp            timeout        a wait ran out; the task goes on
+├── NeverReady          never_ready    the task ended before it was ready
+├── InputRefused        input          the task takes no input, or none any more
+│   ├── InputNotYet     input_not_yet  it has not started yet: wait for that and try again
+│   └── NobodyAsked     nobody_asked   no question of it is open, and it takes no input
 ├── StoreError          store          the record cannot be read or written
 │   ├── StoreBusy       busy           another process holds the record for too long
 │   ├── StoreFull       full           no room on the disk
@@ -82,6 +86,30 @@ class TimeIsUp(BackburnerError):
     code = "timeout"
 
 
+class InputRefused(BackburnerError):
+    """The task takes no input, or none any more."""
+
+    code = "input"
+
+
+class InputNotYet(InputRefused):
+    """The task has not started yet: wait for that and try again."""
+
+    code = "input_not_yet"
+
+
+class NobodyAsked(InputRefused):
+    """No question of the task is open, and it takes no input."""
+
+    code = "nobody_asked"
+
+
+class NeverReady(BackburnerError):
+    """The task ended before it was ready, which is what was waited for."""
+
+    code = "never_ready"
+
+
 class StoreError(BackburnerError):
     """The record cannot be read or written."""
 
@@ -130,6 +158,10 @@ SPELLINGS: dict[str, Spelling] = {
     "limit": Spelling(5, 429, -32603),
     "conflict": Spelling(2, 409, -32602),
     "timeout": Spelling(124, 408, -32603),
+    "never_ready": Spelling(1, 409, -32603),
+    "input": Spelling(1, 409, -32602),
+    "input_not_yet": Spelling(1, 409, -32602),
+    "nobody_asked": Spelling(1, 409, -32602),
     "store": Spelling(1, 503, -32603),
     "busy": Spelling(1, 503, -32603),
     "full": Spelling(1, 507, -32603),

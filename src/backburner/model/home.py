@@ -2,11 +2,15 @@
 
 backburner.db      the record
 write.lock         held by the process that is writing to the record
-keeper.lock        held by the keeper
+keeper.lock        held by the keeper, whose edition it names
+keeper.next        held by the one whose turn it is to become the keeper
 keeper.log         what the keeper has to say
 wake/              a datagram socket for each process that listens
+secrets/           the keys of webhooks, 0600
 launches           environment and folder of the starts that are still to come, 0600
-tasks/ID.ATTEMPT/  output.log, stderr.log, marks, and wrapper, which becomes result.json
+trash/             folders of forgotten tasks, on their way out
+tasks/ID.ATTEMPT/  output.log, stderr.log, marks, input (a socket), and wrapper, which becomes
+                   result.json; what the job says of itself: report, answers/, artifacts/
 """
 
 import os
@@ -44,6 +48,26 @@ class AttemptFolder:
         return f"{self.path}/marks"
 
     @property
+    def input(self) -> str:
+        """The socket through which a job with input is sent some; see `work.input`."""
+        return f"{self.path}/input"
+
+    @property
+    def report(self) -> str:
+        """Lines of JSON that the job says of itself; the first one makes it. See `work.report`."""
+        return f"{self.path}/report"
+
+    @property
+    def answers(self) -> str:
+        """A file for each question of the job that was answered, named after the question."""
+        return f"{self.path}/answers"
+
+    @property
+    def artifacts(self) -> str:
+        """Files that the job has added to the task."""
+        return f"{self.path}/artifacts"
+
+    @property
     def result(self) -> str:
         """How it ended, as JSON."""
         return f"{self.path}/result.json"
@@ -71,6 +95,11 @@ class Home:
         return f"{self.root}/keeper.lock"
 
     @property
+    def keeper_next(self) -> str:
+        """Whose turn it is to become the keeper; see `runtime.succession`."""
+        return f"{self.root}/keeper.next"
+
+    @property
     def keeper_log(self) -> str:
         """What the keeper has to say."""
         return f"{self.root}/keeper.log"
@@ -84,6 +113,16 @@ class Home:
     def tasks(self) -> str:
         """A folder for each attempt at each task."""
         return f"{self.root}/tasks"
+
+    @property
+    def trash(self) -> str:
+        """Folders of forgotten tasks, which nobody looks for any more."""
+        return f"{self.root}/trash"
+
+    @property
+    def secrets(self) -> str:
+        """A file for each webhook with the key that it signs with."""
+        return f"{self.root}/secrets"
 
     @property
     def launches(self) -> str:

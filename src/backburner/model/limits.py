@@ -28,6 +28,24 @@ SPEC_MAX_BYTES = 1024 * 1024
 """A command and its options; the kernel itself takes 2 MiB of arguments and environment."""
 
 
+RESULT_MAX_BYTES = 1024 * 1024
+"""A result that a job gives: it is in the record and in every answer about the task."""
+
+ANSWER_MAX_BYTES = 1024 * 1024
+"""What is sent to a task at once: an answer is in the record."""
+
+STATUS_MAX_CHARS = 500
+QUESTION_MAX_CHARS = 8_000
+"""About 2,000 tokens: a question is told to the session, and often to a model."""
+
+OPEN_QUESTIONS_MAX = 64
+QUESTIONS_MAX = 1000
+"""In one attempt: each is told, and a job that asks in a loop must not fill the record."""
+
+ARTIFACTS_MAX = 1000
+"""Files that one attempt may add."""
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What a home may be told to do differently: keyword arguments, or `BACKBURNER_…` variables.
@@ -42,8 +60,21 @@ class Settings:
     """E6: the last part of the output, where a job says how it ended."""
     shell_per_session: int = 64
     """E3: active shell tasks of one session."""
+    queued_per_session: int = 1000
+    """X9: shell tasks of one session that wait in queues, which are there to hold many."""
+    artifact_limit: int = 100 * 1024 * 1024
+    """X5: bytes of one file that a job adds to its task."""
+    artifacts_limit: int = 1024 * 1024 * 1024
+    """X5: bytes of all files that one attempt adds; they stay until the task is forgotten."""
     retention_s: float = 30 * 86400.0
     """E12: finished tasks are kept this long."""
+    max_size: int = 0
+    """E12: bytes that the folders of all tasks may take on the disk before the oldest that have
+    ended go; 0 for no limit. It is looked at once an hour."""
+    delivery_limit_s: float = 30.0
+    """X1: what a channel may take for one delivery: a receiver that needs longer should queue."""
+    delivery_retry_s: float = 5.0
+    """X1: how long the second try of a delivery waits; see `model.channels.FURTHER_TRIES`."""
     keeper_idle_s: float = 30.0
     """A keeper with nothing to do leaves after this; starting one takes about 0.2 s."""
     cgroups: bool = True

@@ -1,10 +1,25 @@
 """When a task may start: after others, in a queue, again after a failure."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Any
+
+from backburner.model.clock import Instant, rfc3339
+from backburner.model.ending import Ending
+from backburner.model.errors import UsageError
+from backburner.model.states import ErrorKind
 
 FIRST_RETRY_S = 1.0
 LONGEST_RETRY_S = 300.0
 """Each further try waits twice as long as the one before, up to this."""
+
+RETRIES_MAX = 1000
+AFTER_MAX = 100
+WIDTH_MAX = 10_000
+"""Bounds against mistakes; nobody needs more."""
+
+RETRIED = frozenset({ErrorKind.EXIT, ErrorKind.TIMEOUT, ErrorKind.KILLED, ErrorKind.ORPHANED})
+"""Failures that a further attempt may mend. What cannot be started will not start then either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +34,23 @@ class Order:
     """Start also when one of those did not succeed; else this one fails too."""
     retries: int = 0
     """Further attempts after a failure."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.retries <= RETRIES_MAX:
+            raise UsageError(
+                f"{self.retries} cannot be a number of retries",
+                remedy=f"give a number from 0 to {RETRIES_MAX}",
+            )
+        if len(self.after) > AFTER_MAX:
+            raise UsageError(
+                f"a task can wait for {AFTER_MAX} others, and not for {len(self.after)}",
+                remedy="let one task wait for some of them, and this one for that",
+            )
+        if self.after_failure and not self.after:
+            raise UsageError(
+                "after_failure says what to do when another task fails, and there is none",
+                remedy="say with after which task that is",
+            )
 
 
 ANY_TIME = Order()
@@ -37,7 +69,66 @@ class Queue:
     waiting: int = 0
     running: int = 0
 
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "name": self.name,
+            "width": self.width,
+            "paused": self.paused,
+            "waiting": self.waiting,
+            "running": self.running,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What keeps a queued task from starting; of several reasons all are given."""
+
+    after: tuple[str, ...] = ()
+    """Tasks that have not ended."""
+    not_before: Instant | None = None
+    queue: str | None = None
+    paused: bool = False
+    place: int | None = None
+    """In its queue: 1 is the next to start. None while it waits for something else."""
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "after": list(self.after),
+            "not_before": None if self.not_before is None else rfc3339(self.not_before),
+            "queue": self.queue,
+            "paused": self.paused,
+            "place": self.place,
+        }
+
 
 def retry_delay_s(failures: int) -> float:
     """How long to wait after so many failures in a row."""
     return min(FIRST_RETRY_S * 2 ** (failures - 1), LONGEST_RETRY_S)
+
+
+def may_try_again(ending: Ending, retries_left: int) -> bool:
+    """Whether a further attempt follows this ending."""
+    return retries_left > 0 and ending.error is not None and ending.error.kind in RETRIED
+
+
+def check_queue(name: str, width: int) -> None:
+    """UsageError where this can be no queue."""
+    from backburner.model import ids  # not for everyone who lists tasks: it loads cryptography
+
+    if not ids.is_valid(name):
+        raise UsageError(
+            f"{name!r} cannot be the name of a queue",
+            remedy="use letters, digits, - and _, at most 64, a letter or digit first",
+        )
+    if not 1 <= width <= WIDTH_MAX:
+        raise UsageError(
+            f"a queue cannot be {width} wide", remedy=f"give a width from 1 to {WIDTH_MAX}"
+        )
+
+
+def known_queues(names: Collection[str]) -> str:
+    """What to do about a queue that is not there."""
+    make = "backburner queue set NAME --width 2 makes one"
+    return f"the queues are: {', '.join(sorted(names))}; {make}" if names else make

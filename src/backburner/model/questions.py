@@ -18,6 +18,8 @@ class Question:
     answered_at: Instant | None = None
     withdrawn: bool = False
     """Whoever asked waits no longer."""
+    attempt: int = 1
+    """The attempt that asked."""
 
     @property
     def open(self) -> bool:

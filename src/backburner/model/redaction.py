@@ -1,5 +1,6 @@
 """Keeping secrets out of records and logs: by the name of a key, never by guessing at values."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -52,3 +53,23 @@ def for_log(arguments: Mapping[str, Any]) -> str:
         parts.append(f"{key}={text}")
     line = " ".join(" ".join(parts).splitlines())  # every kind of line end, not \n alone
     return line if len(line) <= LINE_MAX_CHARS else line[: LINE_MAX_CHARS - 1] + "…"
+
+
+# Possessive (++): a hostile text must not make them try every way to match.
+_NAME_IN_TEXT = re.compile(r"(?<![\w-])([\w-]++)[\"']?\s*+[=:]\s*+")
+_VALUE_IN_TEXT = re.compile(r"\"[^\"\n]*+\"?|'[^'\n]*+'?|(?i:bearer|basic)\s++\S++|[^\s&,;]++")
+_PASSWORD_IN_ADDRESS = re.compile(r"(?<![\w+.-])([A-Za-z][\w+.-]*+://)[^\s/@]++@")
+
+
+def redact_text(text: str) -> str:
+    """What a program said, without `token=…`, `Authorization: …` and passwords in addresses."""
+    text = _PASSWORD_IN_ADDRESS.sub(rf"\1{HIDDEN}@", text)
+    kept: list[str] = []
+    done = 0
+    for name in _NAME_IN_TEXT.finditer(text):
+        if name.start() < done or not is_secret(name[1]):
+            continue
+        if (value := _VALUE_IN_TEXT.match(text, name.end())) is not None:
+            kept += [text[done : name.end()], HIDDEN]
+            done = value.end()
+    return "".join(kept) + text[done:]

@@ -1,10 +1,12 @@
 """Signals: what a session is told about a task, once."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from backburner.model.clock import Instant
+from backburner.model.errors import UsageError
 from backburner.model.states import State
 
 
@@ -18,6 +20,18 @@ class SignalKind(StrEnum):
     READY = "ready"
     MATCH = "match"
     SILENT = "silent"
+
+
+def to_kinds(given: Iterable[str]) -> frozenset[SignalKind]:
+    """Kinds by name; one that there is not is a usage error that names those that there are."""
+    names = list(given)
+    known = [kind.value for kind in SignalKind]
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"{name!r} is no kind of signal", remedy=f"choose from {', '.join(known)}"
+            )
+    return frozenset(map(SignalKind, names))
 
 
 class SignalState(StrEnum):
@@ -43,6 +57,12 @@ END_SIGNALS: dict[State, SignalKind] = {
 
 INBOX = "inbox"
 """The channel that is always there: consumers pull."""
+
+GIVEN_UP = "given up after"
+"""How the reason of a dead letter begins."""
+
+NOTIFY = "notify"
+"""The channel of a task that asks for notifications on the screen, for itself alone."""
 
 
 def end_key(task_id: str) -> str:
@@ -84,6 +104,8 @@ class Signal:
     tries: int
     created_at: Instant
     delivered_at: Instant | None
+    retry_at: Instant | None = None
+    """Of one that failed: when it is tried again."""
 
     @property
     def id(self) -> str:

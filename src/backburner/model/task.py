@@ -7,7 +7,8 @@ from typing import Any
 from backburner.model.clock import Instant
 from backburner.model.ending import TaskError
 from backburner.model.limits import PREVIEW_MAX_CHARS
-from backburner.model.order import ANY_TIME, Order
+from backburner.model.order import ANY_TIME, Order, Wait
+from backburner.model.questions import Question
 from backburner.model.signals import SignalState
 from backburner.model.states import Kind, State
 
@@ -51,6 +52,8 @@ class Place:
     """Boot time of the start: run time is measured with this, because wall time can be set."""
     pid: int | None = None
     cgroup: str | None = None
+    memory_cgroup: str | None = None
+    """The one that limits its memory, where one does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +118,12 @@ class Task:
     """Attempts that have failed."""
     not_before: Instant | None = None
     """A further attempt waits for this time."""
+    wait: Wait | None = None
+    """What keeps it from starting, as of the look at the record that it comes from."""
     reported: int = 0
     """How many bytes of the job's own report are in the record."""
+    question: Question | None = None
+    """The oldest one that is open, where it waits for an answer."""
     signal_state: SignalState | None = None
     """What became of the signal that tells of the end."""
     signal_delivered_at: Instant | None = None

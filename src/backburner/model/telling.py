@@ -1,16 +1,17 @@
-"""The sentence that tells of an ending (A5): finished, failed, stopped, timed out or died."""
+"""The sentences that tell of a task: of its end (A5), that it is ready, what it prints (X4)."""
 
 from backburner.model.clock import format_duration
-from backburner.model.ending import Ending
+from backburner.model.ending import NEVER_READY, TOO_EARLY, Ending
 from backburner.model.states import ErrorKind, State
 
 
 def how_it_ended(ending: Ending) -> str:
     """``finished``, ``failed: exit code 2``, ``was stopped`` …: what follows the task's name."""
+    early = TOO_EARLY if (ending.summary or "").endswith(NEVER_READY) else ""
     if ending.state is State.SUCCEEDED:
-        return "finished"
+        return f"finished{early}"
     if ending.state is State.CANCELED:
-        return "was stopped"
+        return f"was stopped{early}"
     error = ending.error
     assert error is not None
     match error.kind:
@@ -30,5 +31,37 @@ def end_text(title: str, task_id: str, ending: Ending, elapsed_us: int) -> str:
     """The whole sentence: ``tests (bg_…) finished after 12s``."""
     took = format_duration(elapsed_us / 1e6)
     sentence = f"{title} ({task_id}) {how_it_ended(ending)}"
-    never_ran = ending.error is not None and ending.error.kind is ErrorKind.SPAWN
-    return sentence if never_ran else f"{sentence} after {took}"
+    if ending.error is not None and ending.error.kind is ErrorKind.SPAWN:
+        return sentence  # it never ran
+    early = TOO_EARLY if sentence.endswith(TOO_EARLY) else ""
+    return f"{sentence.removesuffix(early)} after {took}{early}"
+
+
+def ready_text(title: str, task_id: str, seen: str) -> str:
+    """``server (bg_…) is ready: it listens on port 8080``."""
+    return f"{title} ({task_id}) is ready: {seen}"
+
+
+def match_text(title: str, task_id: str, line: str, more: int) -> str:
+    """``tests (bg_…) printed: ERROR …``, and how many more there were since the last telling."""
+    return f"{title} ({task_id}) printed: {line}{and_more(more)}"
+
+
+def and_more(count: int) -> str:
+    """`` (and 37 more)``, or nothing."""
+    return f" (and {count:,} more)" if count else ""
+
+
+def flood_text(title: str, task_id: str, said: str, line: str) -> str:
+    """Why no more matches are told, and the first of the last ones."""
+    return f"{title} ({task_id}) printed: {line}; {said}"
+
+
+def silent_text(title: str, task_id: str, silence_s: float) -> str:
+    """``tests (bg_…) has printed nothing for 10m``."""
+    return f"{title} ({task_id}) has {silence_said(silence_s)}"
+
+
+def silence_said(silence_s: float) -> str:
+    """``printed nothing for 10m``."""
+    return f"printed nothing for {format_duration(silence_s)}"

@@ -13,7 +13,7 @@ from backburner.model.channels import Channel
 from backburner.model.clock import Instant
 from backburner.model.ending import Ending
 from backburner.model.events import Event, EventKind
-from backburner.model.order import Queue
+from backburner.model.order import Queue, Wait
 from backburner.model.questions import Question
 from backburner.model.signals import NewSignal, Signal, SignalKind, SignalState
 from backburner.model.states import Kind, State
@@ -72,7 +72,8 @@ class Store(Protocol):
 
         The same id with the same specification in the same session gives the task that is there;
         anything else under that id is a Conflict. More than ``limit`` active tasks of its kind in
-        its session: LimitReached. With ``ending``, the task is created and ended at once.
+        its session: LimitReached. A queue that is not there: NotFound. With ``ending``, the task is
+        created and ended at once.
         """
         ...
 
@@ -100,9 +101,23 @@ class Store(Protocol):
         ...
 
     async def waiting_for_worker(self, kind: Kind) -> list[Task]:
-        """Tasks that a worker must act on: to be started, or asked to stop.
+        """Tasks that a worker must act on: to be started, asked to stop, or to be failed because
 
-        Not those that wait for another task, for their time or for a place in their queue.
+        one that they come after did not succeed.
+
+        Not those that wait for another task, for their time or for a place in their queue. So many
+        at the most, and those that are to stop first.
+        """
+        ...
+
+    async def any_active(self) -> bool:
+        """Whether a task has not ended, or has left processes behind."""
+        ...
+
+    async def waits(self) -> dict[str, Wait]:
+        """What keeps queued tasks from starting, by their ids; not those that only wait for a
+
+        worker.
         """
         ...
 
@@ -217,6 +232,14 @@ class Store(Protocol):
         """
         ...
 
+    @property
+    def outdated(self) -> bool:
+        """Whether a newer program has changed the shape of the record since it was opened: it is
+
+        neither read nor written through this store any more.
+        """
+        ...
+
     # Signals
 
     async def signals(
@@ -225,10 +248,11 @@ class Store(Protocol):
         *,
         states: Sequence[SignalState] = (),
         task: str | None = None,
+        channel: str | None = None,
         after: int = 0,
         limit: int = 100,
     ) -> list[Signal]:
-        """Signals with a `seq` above ``after``, oldest first."""
+        """Signals with a `seq` above ``after``, oldest first; of one channel, or of all."""
         ...
 
     async def claim_signals(
@@ -237,32 +261,58 @@ class Store(Protocol):
         """Take undelivered signals that nobody holds: they are the consumer's for the lease."""
         ...
 
-    async def claim_deliveries(self, *, consumer: str, limit: int, lease_s: float) -> list[Signal]:
-        """The same for what is to be pushed through channels, of everyone."""
+    async def claim_deliveries(
+        self, *, consumer: str, limit: int, lease_s: float, busy: Collection[str] = ()
+    ) -> list[Signal]:
+        """The same for what is to be pushed through channels, of everyone.
+
+        One for each channel at most, and none for those that are ``busy``: first tries keep their
+        order, and come before further ones.
+        """
         ...
 
-    async def next_delivery(self) -> int | None:
-        """In boot time: when one that has failed, or is claimed, can be claimed again."""
+    async def release_deliveries(self) -> int:
+        """Give back what anybody holds for channels: for one who knows that they are dead."""
+        ...
+
+    async def next_delivery(self, busy: Collection[str] = ()) -> int | None:
+        """In boot time: when the next one can be claimed, 0 for now; None where nothing is open.
+
+        What belongs to channels that are ``busy`` does not count.
+        """
         ...
 
     async def resend(self, key: str, scope: Scope) -> bool:
-        """Send one again that failed or was dropped. False where it is neither."""
+        """Send one again that failed or was dropped.
+
+        False where it is neither, its channel is gone or paused, or its question not open.
+        """
         ...
 
-    async def acknowledge(self, keys: Sequence[str], scope: Scope) -> int:
-        """Delivered. Answers how many were not so before."""
+    async def acknowledge(
+        self, keys: Sequence[str], scope: Scope, *, consumer: str | None = None
+    ) -> int:
+        """Delivered. Answers how many were not so before.
+
+        What goes through a channel only ``consumer`` can acknowledge, while it holds it.
+        """
         ...
 
     async def release_signals(self, consumer: str) -> int:
         """Give back what the consumer claimed and did not acknowledge."""
         ...
 
-    async def delivery_failed(self, key: str, reason: str, retry_at: Instant) -> bool:
-        """This delivery did not work; the signal is tried again at the given time."""
+    async def delivery_failed(
+        self, key: str, reason: str, retry_at: Instant, *, consumer: str | None = None
+    ) -> bool:
+        """This delivery did not work; the signal is tried again at the given time.
+
+        With ``consumer``, only while that one holds it.
+        """
         ...
 
-    async def drop_signal(self, key: str, reason: str) -> bool:
-        """It will not be delivered, for this reason."""
+    async def drop_signal(self, key: str, reason: str, *, consumer: str | None = None) -> bool:
+        """It will not be delivered, for this reason. With ``consumer``, only if that holds it."""
         ...
 
     # Queues, channels, wishes
@@ -291,6 +341,17 @@ class Store(Protocol):
         """What it has not delivered is dropped. False where there is no such channel."""
         ...
 
+    async def pause_channel(self, name: str, owner: str, reason: str) -> bool:
+        """What it has not delivered, and what comes, is dropped with this reason.
+
+        False where there is no such channel, or it is paused already.
+        """
+        ...
+
+    async def resume_channel(self, name: str, owner: str) -> bool:
+        """Go on with what comes. False where there is no such channel, or it is not paused."""
+        ...
+
     async def channels(self) -> list[Channel]:
         """All of them."""
         ...
@@ -305,12 +366,27 @@ class Store(Protocol):
 
     # Housekeeping
 
-    async def prunable(self, before: Instant, scope: Scope | None, limit: int) -> list[Task]:
-        """Tasks that ended before this time and left nothing running, oldest first."""
+    async def prunable(
+        self, before: Instant, scope: Scope | None, limit: int, *, after: Task | None = None
+    ) -> list[Task]:
+        """Tasks that ended before this time and left nothing running, oldest first.
+
+        Those that follow ``after`` in this order, which may have been forgotten meanwhile.
+        """
         ...
 
-    async def forget(self, task_ids: Sequence[str]) -> int:
-        """Remove ended tasks with their events and signals. Answers how many."""
+    async def forget(
+        self, task_ids: Sequence[str], gone: Callable[[Sequence[str]], None] | None = None
+    ) -> int:
+        """Remove ended tasks with their events and signals. Answers how many.
+
+        ``gone`` is called in another thread with the ids of those, when they are gone for good
+        and before a new task can have one of them. It must not raise.
+        """
+        ...
+
+    async def unknown(self, ids: Sequence[str], gone: Callable[[Sequence[str]], None]) -> None:
+        """Call ``gone`` in the same manner with those ids that no task has."""
         ...
 
     async def close(self) -> None:

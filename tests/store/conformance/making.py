@@ -4,6 +4,7 @@ import itertools
 from typing import Any
 
 from backburner.model.ending import Ending
+from backburner.model.order import ANY_TIME, Order
 from backburner.model.states import ErrorKind, Kind
 from backburner.model.task import NewTask, Place, Task
 from backburner.store.protocol import Scope, Store
@@ -42,6 +43,7 @@ def new_task(
     kind: Kind = Kind.SHELL,
     title: str = "tests",
     spec: dict[str, Any] | None = None,
+    order: Order = ANY_TIME,
 ) -> NewTask:
     """What a caller wants written."""
     return NewTask(
@@ -52,6 +54,7 @@ def new_task(
         title=title,
         spec={"command": "pytest"} if spec is None else spec,
         max_runtime_s=60.0,
+        order=order,
     )
 
 

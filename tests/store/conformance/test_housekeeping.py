@@ -1,9 +1,13 @@
 """E12: retention. What has ended can be forgotten, with all that belongs to it; nothing else."""
 
+import asyncio
+from collections.abc import Sequence
+
 from backburner.model import clock
 from backburner.model.clock import SECOND
 from backburner.model.events import EventKind
 from backburner.model.states import State
+from backburner.model.task import Task
 from backburner.store.protocol import Facts, Store
 from tests.store.conformance.conftest import OpenAnother
 from tests.store.conformance.making import (
@@ -92,3 +96,49 @@ async def test_e12_the_id_of_a_forgotten_task_is_free(store: Store) -> None:
     assert (again.state, again.attempt, again.signal_state) == (State.QUEUED, 1, None)
     assert [event.kind for event in await store.events("build")] == [EventKind.CREATED]
     assert await store.signals(BOB) == []
+
+
+async def test_e12_what_is_prunable_comes_in_pages(store: Store) -> None:
+    tasks = [await ended(store) for _ in range(5)]
+    now = clock.now() + LATER
+    first = await store.prunable(now, None, 2)
+    second = await store.prunable(now, None, 2, after=first[-1])
+    assert [*first, *second] == tasks[:4]
+    await store.forget([task.id for task in tasks[:4]])
+    assert await store.prunable(now, None, 2, after=second[-1]) == tasks[4:]
+    assert await store.prunable(now, None, 2, after=tasks[4]) == []
+
+
+async def test_e12_who_forgets_hears_what_is_gone_before_the_id_is_free(
+    store: Store, open_another: OpenAnother
+) -> None:
+    """So that what belongs to the old task can be put away, and not what belongs to a new one."""
+    another = await open_another()
+    await ended(store, "build")
+    await queued(store, "active")
+    heard: list[str] = []
+    free = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    creating: list[asyncio.Task[Task]] = []
+
+    async def use_again() -> Task:
+        free.set()
+        return await queued(another, "build")
+
+    def gone(ids: Sequence[str]) -> None:
+        loop.call_soon_threadsafe(lambda: creating.append(loop.create_task(use_again())))
+        asyncio.run_coroutine_threadsafe(free.wait(), loop).result(10)
+        heard.extend(ids)
+
+    assert await store.forget(["build", "active", "none"], gone) == 1
+    assert heard == ["build"]
+    again = await creating[0]
+    assert (again.attempt, again.state) == (1, State.QUEUED)
+
+
+async def test_e12_ids_that_no_task_has(store: Store) -> None:
+    await queued(store, "active")
+    await ended(store, "ended")
+    heard: list[str] = []
+    await store.unknown(["active", "none", "ended", "nothing"], heard.extend)
+    assert heard == ["none", "nothing"]

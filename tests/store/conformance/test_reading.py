@@ -189,7 +189,7 @@ async def test_a_worker_sees_what_is_to_be_started_and_stopped(store: Store) -> 
     assert await store.waiting_for_worker(Kind.SHELL) == [waiting]
     stopping = await store.request_stop(going.id, ADA, 5.0)
     ending = await store.request_stop(lingering.id, ADA, 5.0)
-    assert await store.waiting_for_worker(Kind.SHELL) == [waiting, stopping, ending]
+    assert await store.waiting_for_worker(Kind.SHELL) == [stopping, ending, waiting]
     await store.finish(going.id, 1, ENDINGS["canceled"])
     await store.claim(waiting.id, 1, PLACE)
     assert await store.waiting_for_worker(Kind.SHELL) == [ending]

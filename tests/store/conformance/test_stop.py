@@ -20,6 +20,7 @@ from tests.store.conformance.making import (
     STRANGERS,
     ended,
     get,
+    new_task,
     queued,
     running,
 )
@@ -155,3 +156,14 @@ async def test_x2_a_stop_and_a_claim_at_once_leave_nothing_unstopped(
             assert after.state is State.RUNNING
             assert after.stop is not None
             assert task.id in [w.id for w in await store.waiting_for_worker(Kind.SHELL)]
+
+
+async def test_a_stop_is_seen_however_many_wait_to_be_started(store: Store) -> None:
+    """A worker looks at a bounded number of tasks at a time."""
+    new = [new_task(f"waits{number}") for number in range(1005)]
+    await asyncio.gather(*(store.create(task, limit=10**6) for task in new))
+    last = await running(store)
+    await store.request_stop(last.id, ADA, 5.0)
+    found = await store.waiting_for_worker(Kind.SHELL)
+    assert found[0].id == last.id
+    assert len(found) == 1000

@@ -13,6 +13,7 @@ import apsw
 import pytest
 
 from backburner.model import clock
+from backburner.model.channels import Channel, ChannelKind
 from backburner.model.events import EventKind
 from backburner.model.signals import SignalState
 from backburner.model.states import ACTIVE, TERMINAL, Kind
@@ -72,6 +73,13 @@ CALLS: dict[str, Call] = {
     "release": lambda store: store.release_signals("nobody"),
     "delivery failed": lambda store: store.delivery_failed("over:end", "no", clock.now()),
     "drop": lambda store: store.drop_signal("over:end", "no"),
+    "claim deliveries": lambda store: store.claim_deliveries(consumer="c", limit=4, lease_s=60),
+    "release deliveries": lambda store: store.release_deliveries(),
+    "next delivery": lambda store: store.next_delivery(),
+    "send again": lambda store: store.resend("over:end", ADA),
+    "remove a channel": lambda store: store.remove_channel("hook", "ada"),
+    "pause a channel": lambda store: store.pause_channel("hook", "ada", "x"),
+    "wish": lambda store: store.wish(ADA, []),
     "forget": lambda store: store.forget(["over"]),
 }
 
@@ -86,6 +94,7 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
         await asyncio.gather(
             *(store.create(new_task(), limit=PLENTY, ending=ending) for _ in range(count))
         )
+        await store.add_channel(Channel("hook", "ada", None, ChannelKind.COMMAND, "cat"))
         await ended(store, "over")
         await running(store, "goes")
         await queued(store, "own")

@@ -40,6 +40,14 @@ IMPOSSIBLE = {
     "a consumer without a claim": "UPDATE signal SET consumer = 'c'",
     "a drop without a reason": "UPDATE signal SET state = 'dropped'",
     "an unknown sort of signal": "UPDATE signal SET kind = 'surprise'",
+    "a channel that is called as the inbox": "INSERT INTO channel (owner, name, kind, target) "
+    "VALUES ('ada', 'inbox', 'command', 'cat')",
+    "an unknown sort of channel": "INSERT INTO channel (owner, name, kind, target) "
+    "VALUES ('ada', 'x', 'pigeon', 'home')",
+    "a webhook that signs with nothing": "INSERT INTO channel (owner, name, kind, target) "
+    "VALUES ('ada', 'x', 'webhook', 'https://x')",
+    "a key for what signs nothing": "INSERT INTO channel (owner, name, kind, target, secret) "
+    "VALUES ('ada', 'x', 'command', 'cat', 'file')",
 }
 
 

@@ -1,4 +1,4 @@
-"""A foreign program that keeps the database locked: StoreBusy after a while, and no harm."""
+"""Somebody who keeps the database or its lock: StoreBusy after a while, and no harm."""
 
 import asyncio
 import contextlib
@@ -12,7 +12,7 @@ import pytest
 from backburner.model import clock
 from backburner.model.clock import SECOND
 from backburner.model.errors import StoreBusy
-from backburner.store.sqlite import connection
+from backburner.store.sqlite import connection, writer
 from tests.store.conformance.making import ADA, get, queued
 from tests.store.sqlite.conftest import Open
 
@@ -121,3 +121,70 @@ async def test_the_killer_of_a_holder_unlocks_the_database(
     with locked(database), pytest.raises(StoreBusy):
         await queued(store)
     await queued(store)
+
+
+# A process of ours that holds the write lock, and was stopped
+
+STOPPED = """
+import fcntl, os, sys
+fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT, 0o600)
+fcntl.flock(fd, fcntl.LOCK_EX)
+print("locked", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def write_locked(root: Path) -> Generator["subprocess.Popen[bytes]"]:
+    command = [sys.executable, "-c", STOPPED, str(root / "write.lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"locked\n"
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def short_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty seconds without this."""
+    monkeypatch.setattr(writer, "LONGEST_WAIT_S", 0.3)
+
+
+async def test_who_holds_the_write_lock_for_ever_is_named(
+    short_wait: None, open_here: Open, root: Path
+) -> None:
+    store = open_here()
+    with write_locked(root) as process:
+        outcomes = await asyncio.gather(
+            *(queued(store, f"bg_refused{n}") for n in range(5)), return_exceptions=True
+        )
+        assert {type(outcome) for outcome in outcomes} == {StoreBusy}
+        assert f"process {process.pid} has been writing" in str(outcomes[0])
+        assert f"kill -CONT {process.pid}" in str(outcomes[0])
+        assert await store.newest(ADA, limit=10) == [], "readers go on"
+    # What was given up is not written when the lock is free at last.
+    await queued(store, "bg_works")
+    assert [task.id for task in await store.newest(ADA, limit=10)] == ["bg_works"]
+
+
+async def test_a_store_can_be_closed_while_another_process_holds_the_lock(
+    short_wait: None, open_here: Open, root: Path
+) -> None:
+    store = open_here()
+    with write_locked(root):
+        work = asyncio.create_task(queued(store))
+        await asyncio.wait([work], timeout=0.05)
+        await store.close()
+        with pytest.raises(StoreBusy):
+            await work
+
+
+async def test_a_record_that_has_to_be_made_is_not_waited_for_for_ever(
+    short_wait: None, open_here: Open, root: Path
+) -> None:
+    root.mkdir()
+    with write_locked(root) as process, pytest.raises(StoreBusy, match=f"process {process.pid}"):
+        open_here()
+    await queued(open_here())

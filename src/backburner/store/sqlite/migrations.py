@@ -39,12 +39,8 @@ def migrate(connection: apsw.Connection, *, up_to: int | None = None) -> None:
                 f"{connection.filename} is a database of another program",
                 remedy="choose another home with --home",
             )
+        refuse_newer(connection)
         version = pragma(connection, "user_version")
-        if version > newest:
-            raise StoreUnusable(
-                f"the record was written by a newer Backburner (format {version}, known: {newest})",
-                remedy="upgrade Backburner",
-            )
         use_wal(connection)
         for number, name in migrations().items():
             if version < number <= (up_to or newest):
@@ -64,6 +60,26 @@ def _apply(connection: apsw.Connection, number: int, sql: str) -> None:
         if connection.in_transaction:  # a full disk has ended it already
             run("ROLLBACK")
         raise
+
+
+def refuse_newer(connection: apsw.Connection) -> None:
+    """Raise StoreUnusable where a newer program has brought the record to another shape.
+
+    Asked in each transaction too: it may happen while we have it open, and our statements would
+    then write what the newer program does not expect.
+    """
+    version, newest = pragma(connection, "user_version"), max(migrations())
+    if version > newest:
+        raise StoreUnusable(
+            f"the record was written by a newer Backburner (format {version}, known: {newest})",
+            remedy="upgrade Backburner, or start this program again if that was just done",
+        )
+
+
+def is_older(connection: apsw.Connection) -> bool:
+    """Whether it is a record of ours that an older program made, and may be using."""
+    with explained(connection.filename):
+        return is_ours(connection) and 0 < pragma(connection, "user_version") < max(migrations())
 
 
 def is_current(connection: apsw.Connection) -> bool:

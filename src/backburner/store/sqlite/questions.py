@@ -86,4 +86,5 @@ def _close(run: Statements, task: Task, question: str, kind: EventKind, reason: 
     answered = run.task("task_is_answered", id=task.id, attempt=task.attempt)
     if answered is not None:
         run.add_event(answered, kind, {"question": question})
-    run.rows("signal_answered", key=ask_key(task.id, task.attempt, question), reason=reason)
+    key = ask_key(task.id, task.attempt, question)
+    run.rows("signal_answered", task=task.seq, key=key, reason=reason)

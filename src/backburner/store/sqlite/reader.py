@@ -6,7 +6,8 @@ hand-over to a thread, so callers run it where they are. It is also all that `ba
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any
 
 import apsw
@@ -14,15 +15,16 @@ import apsw
 from backburner.model import clock
 from backburner.model.channels import Channel
 from backburner.model.clock import Instant
+from backburner.model.errors import StoreError
 from backburner.model.events import Event
-from backburner.model.order import LONGEST_RETRY_S, Queue
+from backburner.model.order import LONGEST_RETRY_S, Queue, Wait
 from backburner.model.questions import Question
 from backburner.model.signals import Signal, SignalKind, SignalState
 from backburner.model.states import ACTIVE, Kind, State
 from backburner.model.task import Task
 from backburner.store.protocol import Scope
 from backburner.store.sqlite.connection import connect, explain, pragma
-from backburner.store.sqlite.migrations import is_current
+from backburner.store.sqlite.migrations import is_current, refuse_newer
 from backburner.store.sqlite.rows import (
     to_channel,
     to_event,
@@ -31,6 +33,7 @@ from backburner.store.sqlite.rows import (
     to_queue,
     to_signal,
     to_task,
+    to_wait,
 )
 from backburner.store.sqlite.transaction import Row, Statements
 
@@ -44,6 +47,7 @@ class Reader:
         self._path = path
         self._connection = connect(path, readonly=True, create=False)
         self._statements = Statements(self._connection)
+        self.outdated: StoreError | None = None
 
     @classmethod
     def if_current(cls, path: str) -> "Reader | None":
@@ -56,26 +60,43 @@ class Reader:
         reader.close()
         return None
 
+    def look_at_format(self) -> None:
+        """A record that a newer program has brought to another shape is not read any more."""
+        try:
+            refuse_newer(self._connection)
+        except StoreError as error:
+            self.outdated = error
+        except apsw.Error:
+            pass  # the next read says what is wrong
+
     def _rows(self, name: str, /, **values: Any) -> list[Row]:
+        if self.outdated is not None:
+            raise self.outdated
         try:
             return self._statements.rows(name, **values)
         except apsw.Error as error:
             raise explain(error, self._path) from error
 
+    def _tasks(self, name: str, /, **values: Any) -> list[Task]:
+        """The tasks of a statement; those that wait for something say for what."""
+        tasks = [to_task(row) for row in self._rows(name, **values)]
+        if not any(map(_may_wait, tasks)):
+            return tasks
+        waits = self.waits()
+        return [replace(task, wait=waits.get(task.id)) for task in tasks]
+
     def get(self, task_id: str, scope: Scope | None = None) -> Task | None:
         """See Store.get."""
-        for row in self._rows("task_get", id=task_id):
-            task = to_task(row)
+        for task in self._tasks("task_get", id=task_id):
             if scope is None or within(task, scope):
                 return task
         return None
 
     def find(self, prefix: str, scope: Scope, limit: int) -> list[Task]:
         """See Store.find."""
-        rows = self._rows(
+        return self._tasks(
             "task_find", prefix=prefix, owner=scope.owner, session=scope.session, limit=limit
         )
-        return [to_task(row) for row in rows]
 
     def newest(
         self,
@@ -93,16 +114,14 @@ class Reader:
             "limit": limit,
         }
         if states and set(states) <= set(ACTIVE):  # few, among many that have ended
-            rows = self._rows("task_newest_active", session=scope.session, **values)
-        elif scope.session is None:
-            rows = self._rows("task_newest_of_owner", **values)
-        else:
-            rows = self._rows("task_newest_of_session", session=scope.session, **values)
-        return [to_task(row) for row in rows]
+            return self._tasks("task_newest_active", session=scope.session, **values)
+        if scope.session is None:
+            return self._tasks("task_newest_of_owner", **values)
+        return self._tasks("task_newest_of_session", session=scope.session, **values)
 
     def active(self, kind: Kind | None = None) -> list[Task]:
         """See Store.active."""
-        return [to_task(row) for row in self._rows("task_active", kind=kind)]
+        return self._tasks("task_active", kind=kind)
 
     def any_active(self) -> bool:
         """Whether a keeper is needed."""
@@ -110,10 +129,12 @@ class Reader:
 
     def waiting_for_worker(self, kind: Kind, limit: int = 1000) -> list[Task]:
         """See Store.waiting_for_worker."""
-        now = clock.now()
-        latest = now + round(LONGEST_RETRY_S * clock.SECOND)
-        rows = self._rows("task_waiting_for_worker", kind=kind, limit=limit, now=now, latest=latest)
+        rows = self._rows("task_waiting_for_worker", kind=kind, limit=limit, **_retry_times())
         return [to_task(row) for row in rows]
+
+    def waits(self) -> dict[str, Wait]:
+        """See Store.waits."""
+        return dict(to_wait(row) for row in self._rows("task_waits", **_retry_times()))
 
     def next_due(self, kind: Kind) -> Instant | None:
         """See Store.next_due."""
@@ -140,12 +161,14 @@ class Reader:
         *,
         states: Sequence[SignalState],
         task: str | None,
+        channel: str | None = None,
         after: int,
         limit: int,
     ) -> list[Signal]:
         """See Store.signals."""
         values: dict[str, Any] = {
             "owner": scope.owner,
+            "channel": channel,
             "states": to_json(states),
             "after": after,
             "limit": limit,
@@ -174,20 +197,24 @@ class Reader:
         """See Store.channels."""
         return [to_channel(row) for row in self._rows("channels")]
 
-    def next_delivery(self, boot_id: str) -> int | None:
+    def next_delivery(self, boot_id: str, busy: Collection[str] = ()) -> int | None:
         """See Store.next_delivery."""
-        return self._rows("signals_next_push", boot=boot_id)[0][0]
+        return self._rows("signals_next_push", boot=boot_id, busy=to_json(sorted(busy)))[0][0]
 
     def wished(self, scope: Scope) -> frozenset[SignalKind] | None:
         """See Store.wished."""
         rows = self._rows("wish_of_session", owner=scope.owner, session=scope.session)
         return frozenset(map(SignalKind, json.loads(rows[0][0]))) if rows else None
 
-    def prunable(self, before: int, scope: Scope | None, limit: int) -> list[Task]:
+    def prunable(
+        self, before: int, scope: Scope | None, limit: int, after: Task | None
+    ) -> list[Task]:
         """See Store.prunable."""
         rows = self._rows(
             "task_prunable",
             before=before,
+            after=after.finished_at if after else -1,
+            after_seq=after.seq if after else -1,
             owner=scope.owner if scope else None,
             session=scope.session if scope else None,
             limit=limit,
@@ -201,6 +228,17 @@ class Reader:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+
+def _may_wait(task: Task) -> bool:
+    ordered = task.queue is not None or bool(task.after) or task.not_before is not None
+    return ordered and task.state is State.QUEUED
+
+
+def _retry_times() -> dict[str, Instant]:
+    """Now, and the latest time that anything can wait for: later ones are of a clock set back."""
+    now = clock.now()
+    return {"now": now, "latest": now + round(LONGEST_RETRY_S * clock.SECOND)}
 
 
 def within(task: Task, scope: Scope) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 from backburner.model.channels import Channel, ChannelKind
 from backburner.model.ending import TaskError
 from backburner.model.events import Event, EventKind
-from backburner.model.order import Queue
+from backburner.model.order import Queue, Wait
 from backburner.model.questions import Question
 from backburner.model.signals import Signal, SignalKind, SignalState
 from backburner.model.states import ErrorKind, Kind, State
@@ -54,25 +54,33 @@ _COLUMNS = [
     "retries_left",
     "failures",
     "not_before",
+    "memory_cgroup",
     "reported",
 ]
 
-JOINED_TASK = ", ".join([*(f"t.{name}" for name in _COLUMNS), "s.state", "s.delivered_at"])
+_OPEN_QUESTION = """CASE t.state WHEN 'input_required' THEN (
+    SELECT json_object('id', q.id, 'text', q.text, 'asked_at', q.asked_at) FROM question q
+    WHERE q.task = t.seq AND q.attempt = t.attempt AND q.answer IS NULL AND q.withdrawn = 0
+    ORDER BY q.seq LIMIT 1) END"""
+
+JOINED_TASK = ", ".join(
+    [*(f"t.{name}" for name in _COLUMNS), "s.state", "s.delivered_at", _OPEN_QUESTION]
+)
 """For a SELECT that joins the signal of the end as `s`."""
 
-ENDED_TASK = ", ".join([*_COLUMNS, "'pending'", "NULL"])
+ENDED_TASK = ", ".join([*_COLUMNS, "'pending'", "NULL", "NULL"])
 """For the RETURNING of an end, whose signal is written right after it."""
 
-CHANGED_TASK = ", ".join([*_COLUMNS, "NULL", "NULL"])
+CHANGED_TASK = ", ".join([*_COLUMNS, "NULL", "NULL", "NULL"])
 """For a RETURNING, which cannot join."""
 
 
 SIGNAL = """s.seq, s.key, t.id, s.owner, s.session, s.kind, s.text, s.data, s.state, s.reason,
-    s.channel, s.tries, s.created_at, s.delivered_at"""
+    s.channel, s.tries, s.created_at, s.delivered_at, s.retry_at"""
 """For a SELECT that joins the signal `s` with its task `t`."""
 
 
-QUESTION = "t.id, q.id, q.text, q.asked_at, q.answer, q.answered_at, q.withdrawn"
+QUESTION = "t.id, q.id, q.text, q.asked_at, q.answer, q.answered_at, q.withdrawn, q.attempt"
 """For a SELECT that joins the question `q` with its task `t`."""
 
 
@@ -89,7 +97,7 @@ def to_task(row: tuple[Any, ...]) -> Task:
         parked_at, exit_code, error_kind, error_message, summary, result, boot_id,
         started_boot, pid, cgroup, stop_at, stop_grace_s, ended_for, output_bytes, dropped_bytes,
         leftovers, parent, schedule, hand_over, queue, after, after_failure, retries_left,
-        failures, not_before, reported, signal_state, signal_delivered_at,
+        failures, not_before, memory_cgroup, reported, signal_state, signal_delivered_at, question,
     ) = row  # fmt: skip
     return Task(
         seq=seq,
@@ -113,7 +121,7 @@ def to_task(row: tuple[Any, ...]) -> Task:
         error=TaskError(ErrorKind(error_kind), error_message) if error_kind else None,
         summary=summary,
         result=json.loads(result) if result else None,
-        place=Place(boot_id, started_boot, pid, cgroup) if boot_id else None,
+        place=Place(boot_id, started_boot, pid, cgroup, memory_cgroup) if boot_id else None,
         stop=StopRequest(stop_at, stop_grace_s) if stop_at is not None else None,
         ended_for=EndedFor(ended_for) if ended_for else None,
         output_bytes=output_bytes,
@@ -131,14 +139,15 @@ def to_task(row: tuple[Any, ...]) -> Task:
         reported=reported,
         signal_state=SignalState(signal_state) if signal_state else None,
         signal_delivered_at=signal_delivered_at,
+        question=Question(task_id, **json.loads(question), attempt=attempt) if question else None,
     )
 
 
 def to_question(row: tuple[Any, ...]) -> Question:
     """A row of QUESTION as a question."""
-    task, question_id, text, asked_at, answer, answered_at, withdrawn = row
+    task, question_id, text, asked_at, answer, answered_at, withdrawn, attempt = row
     return Question(
-        task, question_id, text, asked_at, answer, answered_at, withdrawn=bool(withdrawn)
+        task, question_id, text, asked_at, answer, answered_at, bool(withdrawn), attempt
     )
 
 
@@ -148,11 +157,27 @@ def to_queue(row: tuple[Any, ...]) -> Queue:
     return Queue(name, width, paused=bool(paused), waiting=waiting, running=running)
 
 
+def to_wait(row: tuple[Any, ...]) -> tuple[str, Wait]:
+    """A row of a waits query: whose it is, and the wait."""
+    task, others, due, queue, paused, place = row
+    return task, Wait(tuple(json.loads(others)), due, queue, bool(paused), place)
+
+
 def to_channel(row: tuple[Any, ...]) -> Channel:
     """A row of a channels query as a channel."""
-    name, owner, session, kind, target, kinds = row
+    owner, name, session, kind, target, kinds, allow_private, secret, paused = row
     wanted = None if kinds is None else frozenset(map(SignalKind, json.loads(kinds)))
-    return Channel(name, owner, session, ChannelKind(kind), target, wanted)
+    return Channel(
+        name,
+        owner,
+        session,
+        ChannelKind(kind),
+        target,
+        wanted,
+        allow_private=bool(allow_private),
+        secret=secret,
+        paused=paused,
+    )
 
 
 def to_event(row: tuple[Any, ...]) -> Event:
@@ -165,9 +190,9 @@ def to_signal(row: tuple[Any, ...]) -> Signal:
     """A row of a signals query as a signal."""
     (
         seq, key, task, owner, session, kind, text, data, state, reason, channel, tries,
-        created_at, delivered_at,
+        created_at, delivered_at, retry_at,
     ) = row  # fmt: skip
     return Signal(
         seq, key, task, owner, session, SignalKind(kind), text, json.loads(data),
-        SignalState(state), reason, channel, tries, created_at, delivered_at,
+        SignalState(state), reason, channel, tries, created_at, delivered_at, retry_at,
     )  # fmt: skip

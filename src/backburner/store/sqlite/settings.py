@@ -22,6 +22,8 @@ class SettingChanges(Changes):
 
     async def remove_queue(self, name: str) -> bool:
         def operation(run: Statements) -> bool:
+            if run.rows("queue_in_use", name=name):
+                return False
             run.rows("queue_forget_tasks", name=name)
             return bool(run.rows("queue_remove", name=name))
 
@@ -36,6 +38,8 @@ class SettingChanges(Changes):
             kind=channel.kind,
             target=channel.target,
             kinds=None if channel.kinds is None else to_json(sorted(channel.kinds)),
+            allow_private=channel.allow_private,
+            secret=channel.secret,
         )
         if not added:
             raise Conflict(
@@ -47,10 +51,24 @@ class SettingChanges(Changes):
         def operation(run: Statements) -> bool:
             if not run.rows("channel_remove", name=name, owner=owner):
                 return False
-            run.rows("channel_drop_signals", name=name)
+            run.rows(
+                "channel_drop_signals", name=name, owner=owner, reason="the channel was removed"
+            )
             return True
 
         return await self._writer.write(operation)
+
+    async def pause_channel(self, name: str, owner: str, reason: str) -> bool:
+        def operation(run: Statements) -> bool:
+            if not run.rows("channel_pause", name=name, owner=owner, reason=reason):
+                return False
+            run.rows("channel_drop_signals", name=name, owner=owner, reason=reason)
+            return True
+
+        return await self._writer.write(operation)
+
+    async def resume_channel(self, name: str, owner: str) -> bool:
+        return bool(await self._count("channel_pause", name=name, owner=owner, reason=None))
 
     async def wish(self, scope: Scope, kinds: Collection[SignalKind] | None) -> None:
         where = {"owner": scope.owner, "session": scope.session}

@@ -1,6 +1,6 @@
 """The changes of signals: claimed, acknowledged, failed, dropped, sent again."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from backburner.model import clock
 from backburner.model.signals import Signal
@@ -21,8 +21,15 @@ class SignalChanges(Changes):
             query, consumer, lease_s, limit, owner=scope.owner, session=scope.session
         )
 
-    async def claim_deliveries(self, *, consumer: str, limit: int, lease_s: float) -> list[Signal]:
-        return await self._take("signals_to_push", consumer, lease_s, limit)
+    async def claim_deliveries(
+        self, *, consumer: str, limit: int, lease_s: float, busy: Collection[str] = ()
+    ) -> list[Signal]:
+        return await self._take(
+            "signals_to_push", consumer, lease_s, limit, busy=to_json(sorted(busy))
+        )
+
+    async def release_deliveries(self) -> int:
+        return await self._count("deliveries_release")
 
     async def _take(
         self, query: str, consumer: str, lease_s: float, limit: int, **values: str | None
@@ -41,32 +48,38 @@ class SignalChanges(Changes):
 
         return await self._writer.write(operation)
 
-    async def acknowledge(self, keys: Sequence[str], scope: Scope) -> int:
+    async def acknowledge(
+        self, keys: Sequence[str], scope: Scope, *, consumer: str | None = None
+    ) -> int:
         return await self._count(
             "signals_acknowledge",
             keys=to_json(keys),
             owner=scope.owner,
             session=scope.session,
+            consumer=consumer,
             now=clock.now(),
         )
 
     async def release_signals(self, consumer: str) -> int:
         return await self._count("signals_release", consumer=consumer)
 
-    async def delivery_failed(self, key: str, reason: str, retry_at: int) -> bool:
+    async def delivery_failed(
+        self, key: str, reason: str, retry_at: int, *, consumer: str | None = None
+    ) -> bool:
         wait = max(0, retry_at - clock.now())
         failed = await self._count(
             "signal_failed",
             key=key,
             reason=reason,
+            consumer=consumer,
             retry_at=retry_at,
             boot=self._boot_id,
             lease_until=clock.boot_now() + wait,
         )
         return bool(failed)
 
-    async def drop_signal(self, key: str, reason: str) -> bool:
-        return bool(await self._count("signal_drop", key=key, reason=reason))
+    async def drop_signal(self, key: str, reason: str, *, consumer: str | None = None) -> bool:
+        return bool(await self._count("signal_drop", key=key, reason=reason, consumer=consumer))
 
     async def resend(self, key: str, scope: Scope) -> bool:
         return bool(

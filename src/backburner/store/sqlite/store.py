@@ -4,15 +4,15 @@ import asyncio
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from backburner.model.channels import Channel
 from backburner.model.clock import Instant
-from backburner.model.errors import StoreFull, StoreUnusable
+from backburner.model.errors import StoreError, StoreFull, StoreUnusable
 from backburner.model.events import Event
 from backburner.model.home import Home
-from backburner.model.order import Queue
+from backburner.model.order import Queue, Wait
 from backburner.model.questions import Question
 from backburner.model.signals import Signal, SignalKind, SignalState
 from backburner.model.states import Kind, State
@@ -20,7 +20,8 @@ from backburner.model.task import Task
 from backburner.store.protocol import Scope
 from backburner.store.sqlite import wal
 from backburner.store.sqlite.connection import connect
-from backburner.store.sqlite.migrations import is_current, migrate
+from backburner.store.sqlite.filesystem import refuse_network, refused_kind
+from backburner.store.sqlite.migrations import is_current, is_older, migrate, refuse_newer
 from backburner.store.sqlite.questions import QuestionChanges
 from backburner.store.sqlite.reader import Reader
 from backburner.store.sqlite.settings import SettingChanges
@@ -29,6 +30,8 @@ from backburner.store.sqlite.tasks import TaskChanges
 from backburner.store.sqlite.wake import WakeFolder
 from backburner.store.sqlite.writer import WriteLock, Writer
 
+MakingWay = Callable[[], contextlib.AbstractContextManager[None]]
+
 _LOOK_EVERY_S = 1.0
 """How soon a change is noticed whose writer died before it could tell; see `wake`."""
 
@@ -36,7 +39,7 @@ _LOOK_EVERY_S = 1.0
 class SqliteStore(TaskChanges, SignalChanges, QuestionChanges, SettingChanges):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
-    def __init__(self, home: Home, boot_id: str) -> None:
+    def __init__(self, home: Home, boot_id: str, making_way: MakingWay) -> None:
         """Opens the record, and brings it to the newest shape. `open_store` is the way in."""
         self._home = home
         self._boot_id = boot_id
@@ -48,15 +51,19 @@ class SqliteStore(TaskChanges, SignalChanges, QuestionChanges, SettingChanges):
             _make_private(home.database)
             connection = connect(home.database)
             opened.callback(connection.close)
-            if not is_current(connection) or not wal.is_grown(home.database):
-                with self._lock:
+            current = is_current(connection)
+            if not current or not wal.is_grown(home.database):
+                old = not current and is_older(connection)
+                with making_way() if old else contextlib.nullcontext(), self._lock.in_time():
                     migrate(connection)
                     wal.grow(home.database)
             self._read = Reader(home.database)
             opened.callback(self._read.close)
             self._wake = WakeFolder(home.wake)
             opened.pop_all()
-        self._writer = Writer(connection, self._lock, self._committed)
+        self._writer = Writer(
+            connection, self._lock, self._committed, before=lambda: refuse_newer(connection)
+        )
         self._socket = self._wake.listen()
         if self._socket is not None:
             self._loop.add_reader(self._socket.fileno(), self._woken)
@@ -78,13 +85,16 @@ class SqliteStore(TaskChanges, SignalChanges, QuestionChanges, SettingChanges):
     def _woken(self) -> None:
         assert self._socket is not None
         self._socket.drain()
+        self._read.look_at_format()
         self._changed()
 
     def _look_again(self) -> None:
         self._look = self._loop.call_later(_LOOK_EVERY_S, self._look_again)
+        self._writer.give_up_waiting()
         version = self._read.data_version()
         if version != self._seen_version:
             self._seen_version = version
+            self._read.look_at_format()
             self._changed()
 
     def _changed(self) -> None:
@@ -98,6 +108,10 @@ class SqliteStore(TaskChanges, SignalChanges, QuestionChanges, SettingChanges):
         return lambda: self._listeners.pop(token, None) and None
 
     # Reading
+
+    @property
+    def outdated(self) -> bool:
+        return self._read.outdated is not None
 
     async def get(self, task_id: str, scope: Scope | None = None) -> Task | None:
         return self._read.get(task_id, scope)
@@ -136,13 +150,24 @@ class SqliteStore(TaskChanges, SignalChanges, QuestionChanges, SettingChanges):
         *,
         states: Sequence[SignalState] = (),
         task: str | None = None,
+        channel: str | None = None,
         after: int = 0,
         limit: int = 100,
     ) -> list[Signal]:
-        return self._read.signals(scope, states=states, task=task, after=after, limit=limit)
+        return self._read.signals(
+            scope, states=states, task=task, channel=channel, after=after, limit=limit
+        )
 
-    async def prunable(self, before: int, scope: Scope | None, limit: int) -> list[Task]:
-        return self._read.prunable(before, scope, limit)
+    async def prunable(
+        self, before: int, scope: Scope | None, limit: int, *, after: Task | None = None
+    ) -> list[Task]:
+        return self._read.prunable(before, scope, limit, after)
+
+    async def any_active(self) -> bool:
+        return self._read.any_active()
+
+    async def waits(self) -> dict[str, Wait]:
+        return self._read.waits()
 
     async def next_due(self, kind: Kind) -> Instant | None:
         return self._read.next_due(kind)
@@ -159,8 +184,8 @@ class SqliteStore(TaskChanges, SignalChanges, QuestionChanges, SettingChanges):
     async def channels(self) -> list[Channel]:
         return self._read.channels()
 
-    async def next_delivery(self) -> int | None:
-        return self._read.next_delivery(self._boot_id)
+    async def next_delivery(self, busy: Collection[str] = ()) -> int | None:
+        return self._read.next_delivery(self._boot_id, busy)
 
     async def wished(self, scope: Scope) -> frozenset[SignalKind] | None:
         return self._read.wished(scope)
@@ -173,12 +198,13 @@ class SqliteStore(TaskChanges, SignalChanges, QuestionChanges, SettingChanges):
         if self._socket is not None:
             self._loop.remove_reader(self._socket.fileno())
         # Off the loop, so that callers who still wait for the last commit get their answers.
-        await asyncio.to_thread(self._writer.close)
+        ended = await asyncio.to_thread(self._writer.close)
         if self._socket is not None:
             self._socket.close()
         self._wake.close()
         self._read.close()
-        self._lock.close()
+        if ended:
+            self._lock.close()
 
 
 def _make_private(path: str) -> None:
@@ -191,11 +217,30 @@ def _make_private(path: str) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
-def open_store(root: Path, boot_id: str) -> SqliteStore:
-    """The store in this home; the folder is made where it is missing."""
+def is_out_of_bounds(home: Home) -> bool:
+    """Whether no patience helps: the record is of a newer format, or on a network file system."""
+    if refused_kind(home.root) is not None:
+        return True
+    try:
+        reader = Reader(home.database)
+    except StoreError:
+        return False
+    reader.look_at_format()
+    reader.close()
+    return reader.outdated is not None
+
+
+def open_store(
+    root: Path, boot_id: str, making_way: MakingWay = contextlib.nullcontext
+) -> SqliteStore:
+    """The store in this home; the folder is made where it is missing.
+
+    A record of an older format is brought up inside ``making_way``.
+    """
+    refuse_network(root)
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return SqliteStore(Home(root), boot_id)
+        return SqliteStore(Home(root), boot_id, making_way)
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise StoreFull(

@@ -1,14 +1,15 @@
 """The changes of tasks: created, claimed, tried again, ended, and what is noted about them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from backburner.model import clock
 from backburner.model.clock import Instant
 from backburner.model.ending import Ending
-from backburner.model.errors import Conflict, LimitReached
+from backburner.model.errors import Conflict, LimitReached, NotFound
 from backburner.model.events import EventKind
+from backburner.model.order import known_queues
 from backburner.model.states import State
 from backburner.model.task import EndedFor, NewTask, Place, Task
 from backburner.store.protocol import Facts, Output, Scope
@@ -25,6 +26,7 @@ class TaskChanges(Changes):
         spec = to_json(task.spec)
 
         def operation(run: Statements) -> Task:
+            _refuse_unknown_queue(run, task)
             created = run.task(
                 "task_insert",
                 id=task.id,
@@ -70,6 +72,7 @@ class TaskChanges(Changes):
             started_boot=place.started_boot,
             pid=place.pid,
             cgroup=place.cgroup,
+            memory_cgroup=place.memory_cgroup,
         )
 
     async def requeue(self, task_id: str, attempt: int, reason: str) -> Task | None:
@@ -92,15 +95,16 @@ class TaskChanges(Changes):
         ending: Ending,
         not_before: Instant,
     ) -> Task | None:
-        data = {**ending_data(ending), "attempt": attempt}
-        return await self._change(
-            "task_fail_try",
-            EventKind.FAILED_TRY,
-            data,
-            id=task_id,
-            attempt=attempt,
-            not_before=not_before,
-        )
+        def operation(run: Statements) -> Task | None:
+            task = run.task("task_fail_try", id=task_id, attempt=attempt, not_before=not_before)
+            if task is not None:
+                again = {"attempt": attempt, "next_at": clock.rfc3339(not_before)}
+                data = {**ending_data(ending), **again}
+                run.add_event(task, EventKind.FAILED_TRY, data)
+                run.rows("signals_of_ended_questions", task=task.seq)
+            return task
+
+        return await self._writer.write(operation)
 
     async def finish(
         self,
@@ -176,8 +180,30 @@ class TaskChanges(Changes):
 
         return await self._writer.write(operation)
 
-    async def forget(self, task_ids: Sequence[str]) -> int:
-        return await self._count("task_forget", ids=to_json(task_ids))
+    async def forget(
+        self, task_ids: Sequence[str], gone: Callable[[Sequence[str]], None] | None = None
+    ) -> int:
+        return len(await self._ids("task_forget", task_ids, gone))
+
+    async def unknown(self, ids: Sequence[str], gone: Callable[[Sequence[str]], None]) -> None:
+        await self._ids("task_unknown", ids, gone)
+
+    async def _ids(
+        self, name: str, ids: Sequence[str], then: Callable[[Sequence[str]], None] | None
+    ) -> list[str]:
+        values = to_json(ids)
+        return await self._writer.write(
+            lambda run: [task_id for (task_id,) in run.rows(name, ids=values)], then
+        )
+
+
+def _refuse_unknown_queue(run: Statements, task: NewTask) -> None:
+    name = task.order.queue
+    if name is None:
+        return
+    known = [row[0] for row in run.rows("queue_names")]
+    if name not in known and run.task("task_get", id=task.id) is None:
+        raise NotFound(f"there is no queue {name!r}", remedy=known_queues(known))
 
 
 def _refuse_above(limit: int, run: Statements, task: NewTask) -> None:

@@ -13,7 +13,7 @@ from backburner.model.clock import Instant
 from backburner.model.ending import Ending
 from backburner.model.errors import StoreError
 from backburner.model.events import EventKind
-from backburner.model.signals import END_SIGNALS, NewSignal, SignalState, end_key
+from backburner.model.signals import END_SIGNALS, NewSignal, SignalKind, SignalState, end_key
 from backburner.model.states import sources
 from backburner.model.task import Task
 from backburner.model.telling import end_text
@@ -112,6 +112,7 @@ class Statements:
             text=signal.text,
             data=to_json(signal.data),
             now=now,
+            notify="notify" in task.spec and signal.kind is not SignalKind.CANCELED,
         )
         return None if row is None else SignalState(row[0])
 

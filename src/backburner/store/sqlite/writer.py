@@ -11,13 +11,14 @@ import contextlib
 import fcntl
 import os
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 import apsw
 
-from backburner.model.errors import StoreError
+from backburner.model.errors import StoreBusy, StoreError
 from backburner.store.sqlite.connection import explain
 from backburner.store.sqlite.transaction import Statements
 
@@ -27,15 +28,62 @@ Operation = Callable[[Statements], Any]
 _BATCH = 512
 """Bounds the time that one transaction holds the lock against other processes."""
 
+LONGEST_WAIT_S = 20.0
+"""For the lock of the other processes, each of which has it for milliseconds: one that was stopped
+(Ctrl-Z) or hangs on its disk would keep everyone waiting for ever."""
+
+_TRY_AGAIN_S = 0.01
+
 
 class WriteLock:
     """The lock file that serialises the writers of all processes."""
 
     def __init__(self, path: str) -> None:
+        self._path = path
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
 
     def __enter__(self) -> None:
         fcntl.flock(self._fd, fcntl.LOCK_EX)
+
+    @contextlib.contextmanager
+    def in_time(self) -> Generator[None]:
+        """The lock, or StoreBusy after a while: where no thread can wait for it."""
+        deadline = time.monotonic() + LONGEST_WAIT_S
+        while True:
+            try:
+                fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise self.busy() from None
+            time.sleep(_TRY_AGAIN_S)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+
+    def busy(self) -> StoreBusy:
+        """Another process has had the lock for too long; which one, if the kernel says so."""
+        pid = self._holder()
+        name = f"process {pid}" if pid else "another process"
+        end = f"continue it: kill -CONT {pid}; or end it" if pid else "continue or end it"
+        return StoreBusy(
+            f"{name} has been writing to the record for more than {LONGEST_WAIT_S:g} s",
+            remedy=f"if it is stopped, {end}",
+        )
+
+    def _holder(self) -> int | None:
+        status = os.fstat(self._fd)
+        device = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}"
+        try:
+            with open("/proc/locks", encoding="ascii") as file:
+                for line in file:
+                    words = line.split()
+                    if words[1:2] == ["FLOCK"] and words[5] == f"{device}:{status.st_ino}":
+                        return int(words[4])  # those who wait have an arrow before the word
+        except (OSError, ValueError, IndexError):
+            pass
+        return None
 
     def __exit__(self, *_: object) -> None:
         # Explicitly, because a child between fork and exec may hold a copy of the descriptor.
@@ -49,12 +97,17 @@ class WriteLock:
 class _Waiting:
     """An operation and the future that its caller waits for."""
 
-    __slots__ = ("error", "future", "loop", "operation", "result")
+    __slots__ = ("error", "future", "loop", "operation", "result", "then")
 
     def __init__(
-        self, operation: Operation, loop: asyncio.AbstractEventLoop, future: asyncio.Future[Any]
+        self,
+        operation: Operation,
+        then: Callable[[Any], None] | None,
+        loop: asyncio.AbstractEventLoop,
+        future: asyncio.Future[Any],
     ) -> None:
         self.operation = operation
+        self.then = then
         self.loop = loop
         self.future = future
         self.result: Any = None
@@ -78,47 +131,107 @@ class Writer:
         connection: apsw.Connection,
         lock: WriteLock,
         committed: Callable[[], None],
+        *,
+        before: Callable[[], None] = lambda: None,
     ) -> None:
+        """``committed`` is called after each commit; ``before`` may refuse a transaction."""
         self._connection = connection
         self._statements = Statements(connection)
         self._lock = lock
         self._committed = committed
+        self._before = before
         self._closing = False
+        self._hands = threading.Lock()
+        self._in_hand: _Waiting | None = None
+        self._waits_since: float | None = None
         self._entrance = threading.Lock()
         self._closed = False
         self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="backburner-writer", daemon=True)
         self._thread.start()
 
-    async def write(self, operation: Callable[[Statements], Result]) -> Result:
-        """Run ``operation`` in a transaction; returns when it is on disk."""
+    async def write(
+        self,
+        operation: Callable[[Statements], Result],
+        then: Callable[[Result], None] | None = None,
+    ) -> Result:
+        """Run ``operation`` in a transaction; returns when it is on disk.
+
+        ``then`` is called with its result after the commit and before anyone else can write.
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
         with self._entrance:  # nothing may queue up behind the end, where nobody would answer
             if self._closed:
                 raise StoreError("the record is closed", remedy="open it again")
-            self._queue.put(_Waiting(operation, loop, future))
+            self._queue.put(_Waiting(operation, then, loop, future))
         return await future
 
-    def close(self) -> None:
-        """Write what waits, then stop. Blocks for as long as the last commit takes."""
+    def close(self) -> bool:
+        """Write what waits, then stop. Blocks for as long as the last commit takes.
+
+        False where the lock cannot be had: its thread still waits for it, and needs it open.
+        """
         with self._entrance:
             self._closed = True
             self._queue.put(None)
-        self._thread.join()
+        while self._thread.is_alive():
+            self._thread.join(1.0)
+            if self._is_stuck():  # it ends with the process, and writes nothing before
+                self.give_up_waiting()
+                return False
         self._connection.close()
+        return True
+
+    def _is_stuck(self) -> bool:
+        since = self._waits_since
+        return since is not None and time.monotonic() - since > LONGEST_WAIT_S
+
+    def give_up_waiting(self) -> None:
+        """Where another process does not let go of the lock: whoever waits is told, and nothing of
+
+        theirs is written later. To be called once in a while.
+        """
+        if not self._is_stuck():
+            return
+        with self._hands:  # what the writer has begun to write, it finishes
+            given_up = [self._in_hand] if self._in_hand is not None else []
+            self._in_hand = None
+        with contextlib.suppress(Empty):
+            while (waiting := self._queue.get_nowait()) is not None:
+                given_up.append(waiting)
+            self._queue.put(None)
+        if given_up:
+            error = self._lock.busy()
+            for waiting in given_up:
+                waiting.error = error
+            _settle(given_up)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Generator[list[_Waiting]]:
+        """The lock; what is still to be written when it is had."""
+        self._waits_since = time.monotonic()
+        with self._lock:
+            self._waits_since = None
+            with self._hands:
+                wanted = self._in_hand
+                self._in_hand = None
+            yield [] if wanted is None else [wanted]
 
     def _run(self) -> None:
         while (first := self._queue.get()) is not None:
             done = [first]
+            self._in_hand = first
             before = self._connection.total_changes()
             try:
-                with self._lock:
+                with self._alone() as done:
                     self._commit(done)
             except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear it
                 failure = (
                     explain(error, self._connection.filename)
                     if isinstance(error, apsw.Error)
+                    else error
+                    if isinstance(error, StoreError)
                     else StoreError(f"writing to the record failed: {error}")
                 )
                 for waiting in done:
@@ -136,8 +249,11 @@ class Writer:
         """Run and commit ``done`` and what arrives meanwhile."""
         run = self._statements.command
         self._take_more(done)  # where the record is locked, all who wait hear of it at once
+        if not done:
+            return
         run("BEGIN IMMEDIATE")
         try:
+            self._before()
             index = 0
             while index < len(done):
                 self._attempt(done[index])
@@ -149,6 +265,9 @@ class Writer:
             if self._connection.in_transaction:
                 run("ROLLBACK")
             raise
+        for waiting in done:
+            if waiting.then is not None and waiting.error is None:
+                waiting.then(waiting.result)
 
     def _take_more(self, done: list[_Waiting]) -> None:
         try:

@@ -13,11 +13,14 @@ ALTER TABLE task ADD COLUMN after_failure INTEGER NOT NULL DEFAULT 0 CHECK (afte
 ALTER TABLE task ADD COLUMN retries_left INTEGER NOT NULL DEFAULT 0 CHECK (retries_left >= 0);
 ALTER TABLE task ADD COLUMN failures INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE task ADD COLUMN not_before INTEGER;
+-- The cgroup that limits the memory of the attempt, where one does.
+ALTER TABLE task ADD COLUMN memory_cgroup TEXT;
 -- How much of what the job reports of itself is in the record.
 ALTER TABLE task ADD COLUMN reported INTEGER NOT NULL DEFAULT 0 CHECK (reported >= 0);
 
-CREATE INDEX task_by_queue ON task (queue, state)
-    WHERE queue IS NOT NULL AND state IN ('queued', 'running', 'input_required');
+CREATE INDEX task_running_of_queue ON task (queue)
+    WHERE queue IS NOT NULL AND state IN ('running', 'input_required');
+CREATE INDEX task_waiting_in_queue ON task (queue) WHERE queue IS NOT NULL AND state = 'queued';
 
 CREATE TABLE question (
     seq         INTEGER PRIMARY KEY,
@@ -40,16 +43,21 @@ CREATE INDEX question_open ON question (task) WHERE answer IS NULL AND withdrawn
 CREATE INDEX question_answered ON question (task) WHERE answer IS NOT NULL AND handed_on = 0;
 
 CREATE TABLE channel (
-    name    TEXT PRIMARY KEY,
-    owner   TEXT NOT NULL,
-    session TEXT,
-    kind    TEXT NOT NULL CHECK (kind IN ('command', 'webhook')),
-    target  TEXT NOT NULL,
+    owner         TEXT NOT NULL,
+    name          TEXT NOT NULL CHECK (name NOT IN ('inbox', 'notify')),
+    session       TEXT,
+    kind          TEXT NOT NULL CHECK (kind IN ('command', 'webhook', 'desktop')),
+    target        TEXT NOT NULL,
     -- A JSON list of the kinds of signals, NULL for all.
-    kinds   TEXT
-) STRICT;
-
-CREATE INDEX channel_by_owner ON channel (owner);
+    kinds         TEXT,
+    allow_private INTEGER NOT NULL DEFAULT 0 CHECK (allow_private IN (0, 1)),
+    -- The name of the file that holds its key; the key itself is not in the record.
+    secret        TEXT,
+    -- Why nothing goes through it.
+    paused        TEXT,
+    PRIMARY KEY (owner, name),
+    CHECK ((secret IS NOT NULL) = (kind = 'webhook'))
+) STRICT, WITHOUT ROWID;
 
 -- What a session wants to be told: a JSON list of kinds of signals. A session that is not here wants all.
 CREATE TABLE wish (

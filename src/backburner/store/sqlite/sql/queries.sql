@@ -64,11 +64,14 @@ ORDER BY t.seq;
 -- name: task_any_active
 -- Whether a keeper is needed.
 SELECT EXISTS (SELECT 1 FROM task WHERE state IN ('queued', 'running', 'input_required'))
-    OR EXISTS (SELECT 1 FROM task WHERE leftovers > 0);
+    OR EXISTS (SELECT 1 FROM task WHERE leftovers > 0)
+    OR EXISTS (SELECT 1 FROM signal
+               WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'));
 
 -- name: task_waiting_for_worker
--- What a worker must start or stop. What waits for its time (which a clock that was set back cannot
--- make longer than `latest`), for other tasks or for a place in its queue is none of it.
+-- What a worker must start, stop, or fail because another one failed. What waits for its time (which
+-- a clock that was set back cannot make longer than `latest`), for other tasks or for a place in its
+-- queue is none of it. Stops come first: thousands that are to be started must not hide them.
 WITH due AS (
     SELECT seq, queue, row_number() OVER (PARTITION BY queue ORDER BY seq) AS place FROM task
     WHERE kind = :kind AND state = 'queued'
@@ -82,18 +85,50 @@ WHERE t.seq IN (SELECT due.seq FROM due LEFT JOIN queue q ON q.name = due.queue
                    OR (NOT q.paused AND place <= q.width - (
                           SELECT count(*) FROM task r
                           WHERE r.queue = q.name AND r.state IN ('running', 'input_required')))
+                UNION SELECT seq FROM task
+                      WHERE kind = :kind AND state = 'queued' AND after IS NOT NULL
+                        AND NOT after_failure
+                        AND EXISTS (SELECT 1 FROM json_each(task.after) a
+                                    JOIN task d ON d.id = a.value
+                                    WHERE d.finished_at IS NOT NULL AND d.state <> 'succeeded')
                 UNION SELECT seq FROM task WHERE kind = :kind AND stop_at IS NOT NULL
                         AND (finished_at IS NULL OR leftovers > 0))
-ORDER BY t.seq LIMIT :limit;
+ORDER BY t.stop_at IS NULL, t.seq LIMIT :limit;
 
 -- name: task_next_due
 -- When the next further attempt is due.
 SELECT min(not_before) FROM task WHERE kind = :kind AND state = 'queued' AND not_before > :now;
 
+-- name: task_waits
+-- What keeps queued tasks from starting: other tasks, their time, their queue and the place in it.
+WITH held AS MATERIALIZED (
+    SELECT t.seq, t.id, t.queue,
+           iif(t.not_before > :now AND t.not_before <= :latest, t.not_before, NULL) AS due,
+           iif(t.after IS NULL, '[]',
+               (SELECT json_group_array(d.id) FROM json_each(t.after) a
+                JOIN task d ON d.id = a.value WHERE d.finished_at IS NULL)) AS others
+    FROM task t INDEXED BY task_queued
+    WHERE t.state = 'queued'
+      AND (t.queue IS NOT NULL OR t.after IS NOT NULL OR t.not_before IS NOT NULL)
+), free AS MATERIALIZED (
+    SELECT name, paused, width - (
+               SELECT count(*) FROM task r
+               WHERE r.queue = q.name AND r.state IN ('running', 'input_required')) AS places
+    FROM queue q
+), placed AS (
+    SELECT held.*, due IS NULL AND others = '[]' AS next,
+           row_number() OVER (PARTITION BY queue, due IS NULL AND others = '[]' ORDER BY seq) AS place
+    FROM held
+)
+SELECT id, others, due, queue, free.paused, iif(next, place, NULL)
+FROM placed LEFT JOIN free ON free.name = placed.queue
+WHERE NOT next OR (queue IS NOT NULL AND (free.paused OR place > free.places));
+
 -- name: task_claim
 -- queued → running, while its queue has a place.
 UPDATE task SET state = 'running', started_at = max(:now, created_at), boot_id = :boot_id,
-                started_boot = :started_boot, pid = :pid, cgroup = :cgroup, events = events + 1
+                started_boot = :started_boot, pid = :pid, cgroup = :cgroup,
+                memory_cgroup = :memory_cgroup, events = events + 1
 WHERE id = :id AND attempt = :attempt AND state = 'queued'
   AND (queue IS NULL OR EXISTS (
           SELECT 1 FROM queue q WHERE q.name = task.queue AND NOT q.paused AND q.width > (
@@ -104,8 +139,8 @@ RETURNING {changed};
 -- name: task_requeue
 -- running → queued, one attempt on.
 UPDATE task SET state = 'queued', attempt = attempt + 1, started_at = NULL, boot_id = NULL,
-                started_boot = NULL, pid = NULL, cgroup = NULL, detail = NULL, progress = NULL,
-                ready_at = NULL, ended_for = NULL, reported = 0, events = events + 1
+                started_boot = NULL, pid = NULL, cgroup = NULL, memory_cgroup = NULL, detail = NULL,
+                progress = NULL, ready_at = NULL, ended_for = NULL, reported = 0, events = events + 1
 WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
 RETURNING {changed};
 
@@ -113,9 +148,9 @@ RETURNING {changed};
 -- running → queued after a failure, one attempt on, not before a time. What was asked to stop ends.
 UPDATE task SET state = 'queued', attempt = attempt + 1, retries_left = retries_left - 1,
                 failures = failures + 1, not_before = :not_before, started_at = NULL,
-                boot_id = NULL, started_boot = NULL, pid = NULL, cgroup = NULL, detail = NULL,
-                progress = NULL, result = NULL, ready_at = NULL, ended_for = NULL, reported = 0,
-                events = events + 1
+                boot_id = NULL, started_boot = NULL, pid = NULL, cgroup = NULL,
+                memory_cgroup = NULL, detail = NULL, progress = NULL, result = NULL,
+                ready_at = NULL, ended_for = NULL, reported = 0, events = events + 1
 WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
   AND retries_left > 0 AND stop_at IS NULL
 RETURNING {changed};
@@ -158,17 +193,26 @@ WHERE id = :id AND attempt = :attempt AND (finished_at IS NULL OR leftovers > 0)
 RETURNING {changed};
 
 -- name: task_prunable
--- Ended before a time, with nothing left running.
+-- Ended before a time, with nothing left running and nobody who waits to hear how it ended.
 SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
 WHERE t.finished_at IS NOT NULL AND t.finished_at < :before AND t.leftovers = 0
+  AND (t.finished_at, t.seq) > (:after, :after_seq)
   AND (:owner IS NULL OR t.owner = :owner) AND (:session IS NULL OR t.session = :session)
-ORDER BY t.finished_at LIMIT :limit;
+  AND t.id NOT IN (SELECT a.value FROM task w INDEXED BY task_queued, json_each(w.after) a
+                   WHERE w.state = 'queued' AND w.after IS NOT NULL)
+ORDER BY t.finished_at, t.seq LIMIT :limit;
 
 -- name: task_forget
 -- Ended tasks only; events and signals go with them.
 DELETE FROM task
 WHERE id IN (SELECT value FROM json_each(:ids)) AND finished_at IS NOT NULL AND leftovers = 0
-RETURNING seq;
+  AND id NOT IN (SELECT a.value FROM task w INDEXED BY task_queued, json_each(w.after) a
+                 WHERE w.state = 'queued' AND w.after IS NOT NULL)
+RETURNING id;
+
+-- name: task_unknown
+-- Ids that no task has.
+SELECT value FROM json_each(:ids) WHERE NOT EXISTS (SELECT 1 FROM task WHERE id = value);
 
 -- name: event_insert
 -- The change that it tells of has raised the count in the task's row.
@@ -189,19 +233,27 @@ WHERE e.seq > :seq ORDER BY e.seq LIMIT :limit;
 SELECT coalesce(max(seq), 0) FROM event;
 
 -- name: signal_insert
--- For the inbox, unless the session does not wish to hear of it, and for each channel.
+-- For the inbox and for each channel, unless the session does not wish to hear of it, and for the
+-- screen where the task itself asks for that. A channel that came later is not told of what is old.
+WITH mute AS (
+    SELECT EXISTS (SELECT 1 FROM wish w WHERE w.owner = :owner AND w.session = :session
+                   AND NOT EXISTS (SELECT 1 FROM json_each(w.kinds) WHERE value = :kind)) AS muted)
 INSERT INTO signal (key, task, owner, session, kind, text, data, channel, state, reason, created_at)
 SELECT :key, :task, :owner, :session, :kind, :text, :data, 'inbox',
        iif(muted, 'dropped', 'pending'),
        iif(muted, 'the session does not wish to be told', NULL), :now
-FROM (SELECT EXISTS (SELECT 1 FROM wish w WHERE w.owner = :owner AND w.session = :session
-                     AND NOT EXISTS (SELECT 1 FROM json_each(w.kinds) WHERE value = :kind)) AS muted)
+FROM mute
 UNION ALL
-SELECT :key || '@' || c.name, :task, :owner, :session, :kind, :text, :data, c.name, 'pending', NULL,
-       :now
-FROM channel c
-WHERE c.owner = :owner AND (c.session IS NULL OR c.session = :session)
+SELECT :key || '@' || c.name, :task, :owner, :session, :kind, :text, :data, c.name,
+       iif(c.paused IS NULL, 'pending', 'dropped'), c.paused, :now
+FROM channel c, mute
+WHERE c.owner = :owner AND (c.session IS NULL OR c.session = :session) AND NOT muted
   AND (c.kinds IS NULL OR EXISTS (SELECT 1 FROM json_each(c.kinds) WHERE value = :kind))
+  AND NOT EXISTS (SELECT 1 FROM signal WHERE key = :key)
+UNION ALL
+SELECT :key || '@notify', :task, :owner, :session, :kind, :text, :data, 'notify', 'pending', NULL,
+       :now
+WHERE :notify
 ON CONFLICT (key) DO NOTHING
 RETURNING state;
 
@@ -210,6 +262,7 @@ RETURNING state;
 SELECT {signal} FROM signal s JOIN task t ON t.seq = s.task
 WHERE s.owner = :owner AND s.session = :session AND s.seq > :after
   AND (:states = '[]' OR s.state IN (SELECT value FROM json_each(:states)))
+  AND (:channel IS NULL OR +s.channel = :channel)
 ORDER BY s.seq LIMIT :limit;
 
 -- name: signals_of_owner
@@ -217,6 +270,7 @@ ORDER BY s.seq LIMIT :limit;
 SELECT {signal} FROM signal s JOIN task t ON t.seq = s.task
 WHERE +s.owner = :owner AND s.seq > :after
   AND (:states = '[]' OR s.state IN (SELECT value FROM json_each(:states)))
+  AND (:channel IS NULL OR +s.channel = :channel)
 ORDER BY s.seq LIMIT :limit;
 
 -- name: signals_of_task
@@ -224,6 +278,7 @@ ORDER BY s.seq LIMIT :limit;
 SELECT {signal} FROM task t JOIN signal s ON s.task = t.seq
 WHERE t.id = :task AND +s.owner = :owner AND (:session IS NULL OR +s.session = :session)
   AND s.seq > :after AND (:states = '[]' OR s.state IN (SELECT value FROM json_each(:states)))
+  AND (:channel IS NULL OR +s.channel = :channel)
 ORDER BY s.seq LIMIT :limit;
 
 -- name: signals_free_in_session
@@ -247,13 +302,15 @@ UPDATE signal SET state = 'claimed', consumer = :consumer, tries = tries + 1, re
                   reason = NULL, lease_boot = :boot, lease_until = :lease_until
 WHERE seq IN (SELECT value FROM json_each(:seqs))
 RETURNING seq, key, (SELECT id FROM task WHERE task.seq = signal.task), owner, session, kind, text,
-          data, state, reason, channel, tries, created_at, delivered_at;
+          data, state, reason, channel, tries, created_at, delivered_at, retry_at;
 
 -- name: signals_acknowledge
+-- In the inbox by anybody whose it is; through a channel by the one who holds it.
 UPDATE signal SET state = 'delivered', delivered_at = max(:now, created_at), consumer = NULL, lease_boot = NULL,
                   lease_until = NULL, retry_at = NULL, reason = NULL
 WHERE key IN (SELECT value FROM json_each(:keys)) AND +owner = :owner
   AND (:session IS NULL OR +session = :session) AND state IN ('pending', 'claimed', 'failed')
+  AND iif(:consumer IS NULL, channel = 'inbox', +consumer = :consumer)
 RETURNING seq;
 
 -- name: signals_release
@@ -261,43 +318,87 @@ UPDATE signal SET state = 'pending', consumer = NULL, lease_boot = NULL, lease_u
 WHERE consumer = :consumer AND state = 'claimed'
 RETURNING seq;
 
+-- name: deliveries_release
+-- What anybody holds for a channel.
+UPDATE signal SET state = 'pending', consumer = NULL, lease_boot = NULL, lease_until = NULL
+WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed') AND +state = 'claimed'
+RETURNING seq;
+
 -- name: signal_failed
+-- By the consumer who holds it, if one is named.
 UPDATE signal SET state = 'failed', reason = :reason, retry_at = :retry_at, consumer = NULL,
                   lease_boot = :boot, lease_until = :lease_until
 WHERE key = :key AND state IN ('pending', 'claimed', 'failed')
+  AND (:consumer IS NULL OR +consumer = :consumer)
 RETURNING seq;
 
 -- name: signal_drop
+-- By the consumer who holds it, if one is named.
 UPDATE signal SET state = 'dropped', reason = :reason, consumer = NULL, lease_boot = NULL,
-                  lease_until = NULL
+                  lease_until = NULL, retry_at = NULL
 WHERE key = :key AND state IN ('pending', 'claimed', 'failed')
+  AND (:consumer IS NULL OR +consumer = :consumer)
 RETURNING seq;
 
 -- name: signals_to_push
--- What waits to be pushed through a channel. Those whose channel is gone are dropped before.
-SELECT seq FROM signal
-WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
-  AND (state = 'pending' OR lease_boot <> :boot OR lease_until <= :boot_now)
-ORDER BY seq LIMIT :limit;
+-- For each channel that is not busy the oldest that was never tried, else the oldest that is due.
+WITH RECURSIVE open_channel (name) AS (
+    SELECT min(channel) FROM signal
+    WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+    UNION ALL
+    SELECT (SELECT min(channel) FROM signal WHERE channel > name
+              AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'))
+    FROM open_channel WHERE name IS NOT NULL)
+SELECT first FROM (
+    SELECT coalesce(
+        (SELECT seq FROM signal INDEXED BY signal_to_push WHERE channel = name
+           AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+           AND +state = 'pending' ORDER BY seq LIMIT 1),
+        (SELECT seq FROM signal INDEXED BY signal_to_push WHERE channel = name
+           AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+           AND (lease_boot <> :boot OR lease_until <= :boot_now) ORDER BY seq LIMIT 1)) AS first
+    FROM open_channel WHERE name NOT IN (SELECT value FROM json_each(:busy)))
+WHERE first IS NOT NULL ORDER BY first LIMIT :limit;
 
 -- name: signals_next_push
--- When the next one is due that has failed, or whose lease runs out: in boot time.
-SELECT min(lease_until) FROM signal
-WHERE channel <> 'inbox' AND state IN ('claimed', 'failed') AND lease_boot = :boot;
+-- In boot time, when the next one can be claimed for a channel that is not busy.
+WITH RECURSIVE open_channel (name) AS (
+    SELECT min(channel) FROM signal
+    WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+    UNION ALL
+    SELECT (SELECT min(channel) FROM signal WHERE channel > name
+              AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'))
+    FROM open_channel WHERE name IS NOT NULL)
+SELECT min(coalesce(
+    (SELECT 0 FROM signal INDEXED BY signal_to_push WHERE channel = name
+       AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+       AND (+state = 'pending' OR lease_boot <> :boot) LIMIT 1),
+    (SELECT min(lease_until) FROM signal INDEXED BY signal_to_push WHERE channel = name
+       AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'))))
+FROM open_channel WHERE name NOT IN (SELECT value FROM json_each(:busy));
 
 -- name: signal_resend
--- A dead letter, or one that waits for its next try, is sent now.
+-- A dead letter, or one that waits for its next try, is sent now; not where its channel is gone,
+-- and not where it tells of a question that nobody asks any more.
 UPDATE signal SET state = 'pending', reason = NULL, retry_at = NULL, tries = 0, consumer = NULL,
                   lease_boot = NULL, lease_until = NULL
 WHERE key = :key AND +owner = :owner AND (:session IS NULL OR +session = :session)
   AND state IN ('failed', 'dropped')
+  AND (channel IN ('inbox', 'notify')
+       OR EXISTS (SELECT 1 FROM channel c WHERE c.owner = signal.owner AND c.name = signal.channel
+                  AND c.paused IS NULL))
+  AND (kind <> 'input_required'
+       OR EXISTS (SELECT 1 FROM question q JOIN task t ON t.seq = q.task
+                  WHERE q.task = signal.task AND q.attempt = t.attempt AND t.finished_at IS NULL
+                    AND q.answer IS NULL AND q.withdrawn = 0))
 RETURNING seq;
 
 -- name: signal_answered
 -- Nobody needs to be told of a question that is no longer open.
 UPDATE signal SET state = 'dropped', reason = :reason, consumer = NULL, lease_boot = NULL,
                   lease_until = NULL
-WHERE (key = :key OR key LIKE :key || '@%') AND state IN ('pending', 'claimed', 'failed');
+WHERE task = :task AND (key = :key OR substr(key, 1, length(:key) + 1) = :key || '@')
+  AND state IN ('pending', 'claimed', 'failed');
 
 -- name: signals_of_ended_questions
 -- Questions of a task that has ended need no answer.
@@ -314,16 +415,21 @@ ON CONFLICT (name) DO UPDATE SET width = excluded.width;
 -- name: queue_pause
 UPDATE queue SET paused = :paused WHERE name = :name RETURNING name;
 
--- name: queue_remove
--- Only one that no task is waiting in or running in.
-DELETE FROM queue WHERE name = :name AND NOT EXISTS (
-    SELECT 1 FROM task WHERE queue = :name AND state IN ('queued', 'running', 'input_required'))
-RETURNING name;
+-- name: queue_in_use
+-- Whether a task is waiting in it or running in it.
+SELECT 1 WHERE EXISTS (SELECT 1 FROM task WHERE queue = :name AND state = 'queued')
+            OR EXISTS (SELECT 1 FROM task WHERE queue = :name
+                       AND state IN ('running', 'input_required'));
 
 -- name: queue_forget_tasks
 -- Ended tasks name a queue that is about to go.
-UPDATE task SET queue = NULL WHERE queue = :name
-  AND state NOT IN ('queued', 'running', 'input_required');
+UPDATE task SET queue = NULL WHERE queue = :name;
+
+-- name: queue_remove
+DELETE FROM queue WHERE name = :name RETURNING name;
+
+-- name: queue_names
+SELECT name FROM queue ORDER BY name;
 
 -- name: queues
 SELECT q.name, q.width, q.paused,
@@ -386,28 +492,36 @@ WHERE id = :id AND attempt = :attempt AND state = 'input_required'
 RETURNING {changed};
 
 -- name: task_reported
--- So much of its report is dealt with.
-UPDATE task SET reported = max(reported, :reported)
+-- So much of its report is dealt with; less than before where the job has begun it anew.
+UPDATE task SET reported = :reported
 WHERE id = :id AND attempt = :attempt AND finished_at IS NULL
 RETURNING seq;
 
 -- name: channel_put
-INSERT INTO channel (name, owner, session, kind, target, kinds)
-VALUES (:name, :owner, :session, :kind, :target, :kinds)
-ON CONFLICT (name) DO NOTHING
+INSERT INTO channel (owner, name, session, kind, target, kinds, allow_private, secret)
+VALUES (:owner, :name, :session, :kind, :target, :kinds, :allow_private, :secret)
+ON CONFLICT (owner, name) DO NOTHING
 RETURNING name;
 
 -- name: channel_remove
-DELETE FROM channel WHERE name = :name AND owner = :owner RETURNING name;
+DELETE FROM channel WHERE owner = :owner AND name = :name RETURNING name;
+
+-- name: channel_pause
+-- With the reason, or NULL to go on. Nothing where that is so already.
+UPDATE channel SET paused = :reason
+WHERE owner = :owner AND name = :name AND (paused IS NULL) = (:reason IS NOT NULL)
+RETURNING name;
 
 -- name: channel_drop_signals
--- What a channel that is gone was to deliver.
-UPDATE signal SET state = 'dropped', reason = 'the channel was removed', consumer = NULL,
-                  lease_boot = NULL, lease_until = NULL
-WHERE channel = :name AND state IN ('pending', 'claimed', 'failed');
+-- What a channel that is gone or paused was to deliver.
+UPDATE signal SET state = 'dropped', reason = :reason, consumer = NULL, lease_boot = NULL,
+                  lease_until = NULL, retry_at = NULL
+WHERE channel = :name AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+  AND +owner = :owner;
 
 -- name: channels
-SELECT name, owner, session, kind, target, kinds FROM channel ORDER BY name;
+SELECT owner, name, session, kind, target, kinds, allow_private, secret, paused
+FROM channel ORDER BY owner, name;
 
 -- name: wish_set
 INSERT INTO wish (owner, session, kinds) VALUES (:owner, :session, :kinds)

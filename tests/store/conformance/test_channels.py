@@ -1,0 +1,422 @@
+"""X1: what is pushed through channels, and what a session wishes to be told."""
+
+import asyncio
+
+import pytest
+
+from backburner.model import clock
+from backburner.model.channels import QUIET, Channel, ChannelKind
+from backburner.model.clock import SECOND
+from backburner.model.errors import Conflict
+from backburner.model.events import EventKind
+from backburner.model.signals import INBOX, NewSignal, Signal, SignalKind, SignalState, end_key
+from backburner.model.states import State
+from backburner.model.task import Task
+from backburner.store.protocol import Facts, Scope, Store
+from tests.store.conformance.conftest import OpenAnother
+from tests.store.conformance.making import (
+    ADA,
+    ADAS_OTHER_SESSION,
+    BOB,
+    ENDINGS,
+    EVERY_SESSION_OF_ADA,
+    PLACE,
+    PLENTY,
+    ended,
+    get,
+    new_task,
+    running,
+)
+from tests.waiting import wait_until_async
+
+HOUR = 3600 * SECOND
+
+
+def channel(name: str = "hook", **options: object) -> Channel:
+    facts: dict[str, object] = {
+        "owner": "ada",
+        "session": "chat",
+        "kind": ChannelKind.COMMAND,
+        "target": "cat",
+    }
+    return Channel(name, **(facts | options))  # type: ignore[arg-type]
+
+
+async def claim(
+    store: Store,
+    consumer: str = "one",
+    *,
+    limit: int = 100,
+    lease_s: float = 60,
+    busy: tuple[str, ...] = (),
+) -> list[Signal]:
+    return await store.claim_deliveries(consumer=consumer, limit=limit, lease_s=lease_s, busy=busy)
+
+
+async def pushed(store: Store, task: Task, scope: Scope = EVERY_SESSION_OF_ADA) -> list[Signal]:
+    """The signals of a task beside that in the inbox."""
+    found = await store.signals(scope, task=task.id)
+    return [signal for signal in found if signal.channel != INBOX]
+
+
+async def the_push(store: Store, task: Task) -> Signal:
+    (signal,) = await pushed(store, task)
+    return signal
+
+
+def keys(signals: list[Signal]) -> list[str]:
+    return [signal.key for signal in signals]
+
+
+# Adding and removing
+
+
+async def test_channels_are_kept_as_they_were_given(
+    store: Store, open_another: OpenAnother
+) -> None:
+    kinds = frozenset({SignalKind.FAILED, SignalKind.READY})
+    given = [
+        channel("all", session=None),
+        channel("some", kinds=kinds),
+        channel(
+            "web", kind=ChannelKind.WEBHOOK, target="https://x", secret="f", allow_private=True
+        ),
+        channel("web", owner="bob", kind=ChannelKind.DESKTOP, target=""),
+    ]
+    for each in given:
+        await store.add_channel(each)
+    assert await (await open_another()).channels() == given
+
+
+async def test_a_name_is_taken_once_by_each_owner(store: Store) -> None:
+    await store.add_channel(channel())
+    with pytest.raises(Conflict, match="hook"):
+        await store.add_channel(channel(target="other"))
+    await store.add_channel(channel(owner="bob"))
+    assert [each.target for each in await store.channels()] == ["cat", "cat"]
+
+
+async def test_of_many_that_add_the_same_channel_one_wins(
+    store: Store, open_another: OpenAnother
+) -> None:
+    handles = [store, await open_another()]
+    results = await asyncio.gather(
+        *(handles[n % 2].add_channel(channel(target=str(n))) for n in range(10)),
+        return_exceptions=True,
+    )
+    assert sum(result is None for result in results) == 1
+    assert all(result is None or isinstance(result, Conflict) for result in results)
+
+
+async def test_a_removed_channel_delivers_nothing_and_says_so(store: Store) -> None:
+    await store.add_channel(channel())
+    await store.add_channel(channel(owner="bob"))
+    task = await ended(store)
+    bobs = await ended(store, scope=BOB)
+    assert await store.remove_channel("hook", "carl") is False
+    assert await store.remove_channel("hook", "ada") is True
+    assert await store.remove_channel("hook", "ada") is False
+    dropped = await the_push(store, task)
+    assert (dropped.state, dropped.reason) == (SignalState.DROPPED, "the channel was removed")
+    assert await store.resend(dropped.key, ADA) is False
+    (other,) = await pushed(store, bobs, BOB)
+    assert other.state is SignalState.PENDING
+    assert await pushed(store, await ended(store)) == []
+
+
+async def test_what_a_removed_channel_was_delivering_stays_dropped(store: Store) -> None:
+    await store.add_channel(channel())
+    task = await ended(store)
+    (held,) = await claim(store)
+    await store.remove_channel("hook", "ada")
+    assert await store.acknowledge([held.key], ADA, consumer="one") == 0
+    assert (await the_push(store, task)).state is SignalState.DROPPED
+
+
+# Who is told
+
+
+async def test_x1_an_end_is_pushed_through_each_channel_that_wants_it(store: Store) -> None:
+    failed = frozenset({SignalKind.FAILED})
+    for each in (
+        channel("one"),
+        channel("two", session=None),
+        channel("failures", kinds=failed),
+        channel("elsewhere", session="work"),
+        channel("bobs", owner="bob", session=None),
+    ):
+        await store.add_channel(each)
+    good = await ended(store)
+    bad = await ended(store, ending=ENDINGS["exit"])
+    assert keys(await pushed(store, good)) == [f"{good.id}:end@one", f"{good.id}:end@two"]
+    assert {signal.channel for signal in await pushed(store, bad)} == {"one", "two", "failures"}
+    other = await ended(store, scope=ADAS_OTHER_SESSION)
+    assert {signal.channel for signal in await pushed(store, other)} == {"two", "elsewhere"}
+    (told,) = await store.signals(ADA, task=good.id, channel=INBOX)
+    push = (await pushed(store, good))[0]
+    assert (push.kind, push.text, push.data) == (told.kind, told.text, told.data)
+    assert (await get(store, good.id)).signal_state is SignalState.PENDING
+
+
+async def test_a_channel_is_told_of_what_comes_and_not_of_what_was(store: Store) -> None:
+    task = await running(store)
+    match = NewSignal(SignalKind.MATCH, f"{task.id}:match:1", "a match", {})
+    await store.note(task.id, 1, EventKind.MATCH, Facts(signal=match))
+    await store.add_channel(channel())
+    await store.note(task.id, 1, EventKind.MATCH, Facts(signal=match))  # after a crash of ours
+    assert await pushed(store, task) == []
+    await store.finish(task.id, 1, ENDINGS["exit"])
+    assert keys(await pushed(store, task)) == [f"{end_key(task.id)}@hook"]
+
+
+async def test_x1_a_question_is_pushed_and_no_more_once_it_is_answered(store: Store) -> None:
+    await store.add_channel(channel())
+    task = await running(store)
+    assert await store.ask(task.id, 1, "q1", "Really?")
+    asked = await the_push(store, task)
+    assert (asked.kind, asked.state) == (SignalKind.INPUT_REQUIRED, SignalState.PENDING)
+    (held,) = await claim(store)
+    await store.drop_signal(held.key, "given up", consumer="one")
+    assert await store.resend(held.key, ADA) is True
+    await store.answer(task.id, ADA, "yes")
+    assert (await the_push(store, task)).state is SignalState.DROPPED
+    assert await store.resend(held.key, ADA) is False, "nobody asks that any more"
+
+
+async def test_a_task_that_asks_for_it_is_shown_on_the_screen(store: Store) -> None:
+    """Not that it was stopped: whoever did that knows."""
+    spec = {"command": "x", "notify": "unix:path=/bus"}
+    for ending, expected in (("succeeded", ["notify"]), ("exit", ["notify"]), ("canceled", [])):
+        task = await store.create(new_task(spec=spec), limit=PLENTY, ending=None)
+        await store.claim(task.id, 1, PLACE)
+        await store.finish(task.id, 1, ENDINGS[ending])
+        assert [signal.channel for signal in await pushed(store, task)] == expected
+
+
+# What a session wishes
+
+
+async def test_a_session_is_told_what_it_wishes(store: Store, open_another: OpenAnother) -> None:
+    other = await open_another()
+    await store.add_channel(channel())
+    assert await store.wished(ADA) is None
+    await store.wish(ADA, {SignalKind.FAILED})
+    assert await other.wished(ADA) == {SignalKind.FAILED}
+    assert await other.wished(ADAS_OTHER_SESSION) is None
+    good = await ended(store)
+    bad = await ended(store, ending=ENDINGS["exit"])
+    (muted,) = await store.signals(ADA, task=good.id)
+    assert (muted.state, muted.reason) == (
+        SignalState.DROPPED,
+        "the session does not wish to be told",
+    )
+    assert [s.state for s in await store.signals(ADA, task=bad.id)] == [SignalState.PENDING] * 2
+    assert (await get(store, good.id)).signal_state is SignalState.DROPPED
+    finished = await ended(store)
+    assert finished.signal_state is SignalState.DROPPED, "the answer of finish says it, too"
+
+
+async def test_a_quiet_session_is_told_nothing_until_it_wishes_again(store: Store) -> None:
+    await store.add_channel(channel(session=None))
+    await store.wish(ADA, QUIET)
+    assert await store.wished(ADA) == frozenset()
+    task = await ended(store, ending=ENDINGS["exit"])
+    assert await pushed(store, task) == []
+    assert await claim(store) == []
+    assert len(await pushed(store, await ended(store, scope=ADAS_OTHER_SESSION))) == 1
+    await store.wish(ADA, None)
+    assert await store.wished(ADA) is None
+    assert len(await pushed(store, await ended(store))) == 1
+    (quiet,) = await store.signals(ADA, task=task.id)
+    assert quiet.state is SignalState.DROPPED, "what it did not wish to hear stays unsaid"
+
+
+async def test_a_quiet_session_sees_what_a_task_was_asked_to_show(store: Store) -> None:
+    await store.wish(ADA, QUIET)
+    task = await store.create(new_task(spec={"notify": ""}), limit=PLENTY, ending=ENDINGS["spawn"])
+    assert [signal.channel for signal in await pushed(store, task)] == ["notify"]
+
+
+# Claiming
+
+
+async def test_x1_one_of_each_channel_is_claimed_oldest_first(store: Store) -> None:
+    await store.add_channel(channel("a"))
+    await store.add_channel(channel("b", kinds=frozenset({SignalKind.FAILED})))
+    tasks = [await ended(store), await ended(store, ending=ENDINGS["exit"]), await ended(store)]
+    ids = [task.id for task in tasks]
+    assert keys(await claim(store)) == [f"{ids[0]}:end@a", f"{ids[1]}:end@b"]
+    assert keys(await claim(store, busy=("a",))) == []
+    (second,) = await claim(store, busy=("b",))
+    assert (second.key, second.state, second.tries) == (
+        f"{ids[1]}:end@a",
+        SignalState.CLAIMED,
+        1,
+    )
+    assert keys(await claim(store, limit=1)) == [f"{ids[2]}:end@a"]
+    assert await claim(store) == []
+
+
+async def test_x1_the_inbox_and_the_channels_are_apart(store: Store) -> None:
+    """Who pulls takes nothing from a channel, and acknowledges nothing for it."""
+    await store.add_channel(channel())
+    task = await ended(store)
+    inbox = await store.claim_signals(ADA, consumer="reader", limit=9, lease_s=60)
+    assert keys(inbox) == [end_key(task.id)]
+    both = keys(await store.signals(ADA, task=task.id))
+    assert await store.acknowledge(both, ADA) == 1
+    (push,) = await claim(store)
+    assert await store.acknowledge([push.key], ADA) == 0
+    assert await store.acknowledge([push.key], ADA, consumer="two") == 0
+    assert await store.acknowledge([push.key], BOB, consumer="one") == 0
+    assert await store.acknowledge([push.key], ADA, consumer="one") == 1
+    assert (await the_push(store, task)).state is SignalState.DELIVERED
+
+
+async def test_x1_first_tries_come_before_further_ones(store: Store) -> None:
+    await store.add_channel(channel())
+    first = await ended(store)
+    (held,) = await claim(store)
+    await store.delivery_failed(held.key, "no", clock.now(), consumer="one")
+    second = await ended(store)
+    assert [signal.task for signal in await claim(store)] == [second.id]
+    assert [signal.task for signal in await claim(store)] == [first.id]
+
+
+async def test_x1_two_deliverers_never_hold_the_same(
+    store: Store, open_another: OpenAnother
+) -> None:
+    handles = [store, await open_another(), await open_another()]
+    for name in "abcd":
+        await store.add_channel(channel(name))
+    tasks = [await ended(store) for _ in range(10)]
+    claims = await asyncio.gather(*(claim(handles[n % 3], f"c{n}", limit=2) for n in range(40)))
+    got = [key for claimed in claims for key in keys(claimed)]
+    assert sorted(got) == sorted(f"{end_key(task.id)}@{name}" for task in tasks for name in "abcd")
+
+
+async def test_x1_a_late_deliverer_changes_nothing_of_its_successors(store: Store) -> None:
+    await store.add_channel(channel())
+    task = await ended(store)
+    (first,) = await claim(store, "late", lease_s=0)
+    (again,) = await wait_until_async(lambda: claim(store, "next"))
+    assert (again.key, again.tries) == (first.key, 2)
+    held = await the_push(store, task)
+    assert await store.acknowledge([first.key], ADA, consumer="late") == 0
+    assert await store.delivery_failed(first.key, "no", 0, consumer="late") is False
+    assert await store.drop_signal(first.key, "no", consumer="late") is False
+    assert await the_push(store, task) == held
+    assert await store.drop_signal(first.key, "no", consumer="next") is True
+
+
+async def test_x1_what_the_dead_held_is_given_back(store: Store, open_another: OpenAnother) -> None:
+    await store.add_channel(channel())
+    task = await ended(store)
+    await store.claim_signals(ADA, consumer="reader", limit=9, lease_s=60)
+    (held,) = await claim(store, "dead", lease_s=3600)
+    other = await open_another()
+    assert await other.release_deliveries() == 1
+    assert await other.release_deliveries() == 0
+    assert (await the_push(store, task)).state is SignalState.PENDING
+    (again,) = await claim(other, "alive")
+    assert (again.key, again.tries) == (held.key, 2)
+    assert (await store.signals(ADA, channel=INBOX))[0].state is SignalState.CLAIMED
+
+
+# When
+
+
+async def test_x1_when_the_next_delivery_is_due_is_known(store: Store) -> None:
+    assert await store.next_delivery() is None
+    await ended(store)
+    assert await store.next_delivery() is None, "the inbox is nobody's to deliver"
+    await store.add_channel(channel("a"))
+    await store.add_channel(channel("b"))
+    await ended(store)
+    assert await store.next_delivery() == 0
+    assert await store.next_delivery(["a"]) == 0
+    assert await store.next_delivery(["a", "b"]) is None
+    first, second = await claim(store, lease_s=100)
+    before = clock.boot_now()
+    due = await store.next_delivery()
+    assert due is not None
+    assert before < due <= before + 100 * SECOND
+    await store.delivery_failed(first.key, "no", clock.now() + HOUR, consumer="one")
+    await store.acknowledge([second.key], ADA, consumer="one")
+    due = await store.next_delivery()
+    assert due is not None
+    assert before + HOUR - SECOND < due <= clock.boot_now() + HOUR
+    failed = next(s for s in await store.signals(ADA, channel="a"))
+    assert failed.retry_at is not None
+    assert abs(failed.retry_at - clock.now() - HOUR) < 60 * SECOND
+    await store.drop_signal(first.key, "given up")
+    assert await store.next_delivery() is None
+    assert (await store.signals(ADA, channel="a"))[0].retry_at is None
+
+
+# Sending again
+
+
+async def test_x1_a_dead_letter_is_sent_again(store: Store) -> None:
+    await store.add_channel(channel())
+    task = await ended(store)
+    (held,) = await claim(store)
+    assert await store.resend(held.key, ADA) is False, "it is under way"
+    await store.drop_signal(held.key, "given up", consumer="one")
+    assert await store.resend(held.key, BOB) is False
+    assert await store.resend(held.key, ADAS_OTHER_SESSION) is False
+    assert await store.resend(held.key, ADA) is True
+    again = await the_push(store, task)
+    assert (again.state, again.tries, again.reason) == (SignalState.PENDING, 0, None)
+    assert await store.resend(held.key, ADA) is False
+    assert keys(await claim(store)) == [held.key]
+    await store.acknowledge([held.key], ADA, consumer="one")
+    assert await store.resend(held.key, ADA) is False, "delivered is final"
+
+
+async def test_x1_one_that_waits_for_its_next_try_is_sent_now(store: Store) -> None:
+    await store.add_channel(channel())
+    await ended(store)
+    (held,) = await claim(store)
+    await store.delivery_failed(held.key, "no", clock.now() + HOUR, consumer="one")
+    assert await claim(store) == []
+    assert await store.resend(held.key, EVERY_SESSION_OF_ADA) is True
+    assert keys(await claim(store)) == [held.key]
+
+
+async def test_x1_what_a_quiet_session_missed_can_be_told_after_all(store: Store) -> None:
+    await store.wish(ADA, QUIET)
+    task = await ended(store)
+    assert await store.resend(end_key(task.id), ADA) is True
+    assert len(await store.claim_signals(ADA, consumer="c", limit=9, lease_s=60)) == 1
+
+
+# Pausing
+
+
+async def test_a_paused_channel_drops_with_its_reason_until_it_goes_on(store: Store) -> None:
+    await store.add_channel(channel())
+    before = await ended(store)
+    assert await store.pause_channel("hook", "bob", "gone") is False
+    assert await store.pause_channel("hook", "ada", "gone") is True
+    assert await store.pause_channel("hook", "ada", "again") is False
+    assert (await store.channels())[0].paused == "gone"
+    meanwhile = await ended(store)
+    assert meanwhile.signal_state is SignalState.PENDING, "the inbox is not concerned"
+    for task in (before, meanwhile):
+        dropped = await the_push(store, task)
+        assert (dropped.state, dropped.reason) == (SignalState.DROPPED, "gone")
+        assert await store.resend(dropped.key, ADA) is False
+    assert await store.resume_channel("hook", "bob") is False
+    assert await store.resume_channel("hook", "ada") is True
+    assert await store.resume_channel("hook", "ada") is False
+    assert await store.resend(f"{end_key(before.id)}@hook", ADA) is True
+    assert (await the_push(store, await ended(store))).state is SignalState.PENDING
+
+
+async def test_a_forgotten_task_takes_its_deliveries_with_it(store: Store) -> None:
+    await store.add_channel(channel())
+    task = await ended(store)
+    assert (await get(store, task.id)).state is State.SUCCEEDED
+    await store.forget([task.id])
+    assert await store.next_delivery() is None

@@ -34,6 +34,8 @@ class Watch(IntFlag):
     """The file was written or truncated."""
     ATTRIB = 0x004
     """What is said about it changed: also how many names it has, so a deletion while it is open."""
+    MOVED_TO = 0x080
+    """Something got its name in the watched folder by a rename."""
     CREATE = 0x100
     """Something was made in the watched folder."""
     DELETE_SELF = 0x400

@@ -3,6 +3,7 @@
 The command is part of the record. The caller's environment is not: see `handover`.
 """
 
+import contextlib
 import os
 import resource
 import shlex
@@ -10,15 +11,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from backburner.model.allowance import UNLIMITED, Allowance
 from backburner.model.errors import UsageError
 from backburner.model.home import Home
+from backburner.model.input import Input, WindowSize
 from backburner.model.limits import SPEC_MAX_BYTES, Settings
 from backburner.model.redaction import HIDDEN, is_secret
+from backburner.model.task import Task
+from backburner.model.watching import NOTHING, Watching
 from backburner.work.log.bounds import LogBounds
+from backburner.work.log.pattern import check_pattern
 from backburner.work.process.identity import read_proc
 from backburner.work.process.wrapper import Launch, find_bash
 
-_NOT_INHERITED = ("BACKBURNER_TASK_ID", "BACKBURNER_ATTEMPT")
+_NOT_INHERITED = ("BACKBURNER_TASK_ID", "BACKBURNER_ATTEMPT", "BACKBURNER_REPORT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,11 @@ class ShellCommand:
     env: Mapping[str, str] = field(default_factory=dict[str, str])
     """What the caller sets beside what it inherits."""
     separate_stderr: bool = False
+    input: Input = Input.NONE
+    size: WindowSize | None = None
+    """Of its terminal; None: that of the caller's."""
+    watching: Watching = NOTHING
+    allowance: Allowance = UNLIMITED
 
     def __post_init__(self) -> None:
         words = [self.command] if isinstance(self.command, str) else list(self.command)
@@ -41,6 +52,14 @@ class ShellCommand:
             raise UsageError(
                 "the name of a variable is empty or contains =", remedy="use NAME=VALUE"
             )
+        if self.input is Input.PTY and self.separate_stderr:
+            raise UsageError(
+                "a terminal shows standard output and error as one", remedy="leave one of them out"
+            )
+        if self.size is not None and self.input is not Input.PTY:
+            raise UsageError("only a terminal has a size", remedy="ask for one with --pty")
+        for pattern in self.watching.patterns:
+            check_pattern(pattern)
         if sum(len(word.encode(errors="surrogatepass")) for word in words) > SPEC_MAX_BYTES:
             raise UsageError(
                 f"the command is longer than {SPEC_MAX_BYTES // 1024} KiB",
@@ -66,6 +85,11 @@ class ShellCommand:
             "env": {name: HIDDEN if is_secret(name) else value for name, value in self.env.items()},
             "separate_stderr": self.separate_stderr,
             "log": [settings.log_head, settings.log_tail],
+            "artifacts": [settings.artifact_limit, settings.artifacts_limit],
+            **({"allowance": given} if (given := self.allowance.to_spec()) else {}),
+            **({"input": self.input.value} if self.input is not Input.NONE else {}),
+            **({"size": str(self.size)} if self.size is not None else {}),
+            **self.watching.to_spec(),
         }
 
     @classmethod
@@ -77,13 +101,27 @@ class ShellCommand:
                 f"the value of {', '.join(hidden)} was not kept",
                 remedy=f"start it anew with --env {hidden[0]}=…",
             )
-        return cls(spec["command"], spec["cwd"], spec["env"], spec["separate_stderr"])
+        return cls(
+            spec["command"],
+            spec["cwd"],
+            spec["env"],
+            spec["separate_stderr"],
+            input_of(spec),
+            WindowSize.parse(spec["size"]) if "size" in spec else None,
+            Watching.from_spec(spec),
+            Allowance.of(spec),
+        )
 
 
 def shown_command(spec: Mapping[str, Any]) -> str:
     """The command of a recorded shell task as a person would type it."""
     command = spec.get("command", "")
     return command if isinstance(command, str) else shlex.join(command)
+
+
+def input_of(spec: Mapping[str, Any]) -> Input:
+    """What a recorded shell task reads from."""
+    return Input(spec.get("input", Input.NONE))
 
 
 def log_bounds(spec: Mapping[str, Any]) -> LogBounds:
@@ -97,6 +135,12 @@ def launch_from_here(command: ShellCommand) -> Launch:
     environment = dict(os.environ)
     for name in _NOT_INHERITED:
         environment.pop(name, None)
+    size = WindowSize()
+    if command.input is Input.PTY:
+        size = command.size or _size_of_our_terminal() or size
+        environment["TERM"] = environment.get("TERM") or "xterm-256color"
+        for name in ("COLUMNS", "LINES"):  # of another terminal; programs believe these first
+            environment.pop(name, None)
     environment.update(command.env)
     return Launch(
         argv=command.argv(),
@@ -105,7 +149,17 @@ def launch_from_here(command: ShellCommand) -> Launch:
         umask=_umask(),
         open_files=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         separate_stderr=command.separate_stderr,
+        input=command.input.value,
+        size=[size.rows, size.columns],
     )
+
+
+def _size_of_our_terminal() -> WindowSize | None:
+    for fd in (0, 1, 2):
+        with contextlib.suppress(OSError, UsageError):  # no terminal, or one that says 0 x 0
+            columns, rows = os.get_terminal_size(fd)
+            return WindowSize(columns, rows)
+    return None
 
 
 def _umask() -> int:
@@ -117,12 +171,17 @@ def _umask() -> int:
     return mask
 
 
-def job_environment(launch: Launch, home: Home, session: str, task_id: str) -> dict[str, str]:
+def job_environment(launch: Launch, home: Home, task: Task) -> dict[str, str]:
     """The caller's environment and what a job needs to take part."""
+    one, every = task.spec.get("artifacts") or (None, None)
+    limits = {"BACKBURNER_ARTIFACT_LIMIT": one, "BACKBURNER_ARTIFACTS_LIMIT": every}
     return {
         "PYTHONUNBUFFERED": "1",  # or prints would be seen at the end only
         **launch.environment,
-        "BACKBURNER_TASK_ID": task_id,
-        "BACKBURNER_SESSION": session,
+        "BACKBURNER_TASK_ID": task.id,
+        "BACKBURNER_ATTEMPT": str(task.attempt),
+        "BACKBURNER_SESSION": task.session,
         "BACKBURNER_HOME": str(home.root),
+        "BACKBURNER_REPORT": home.attempt(task.id, task.attempt).report,
+        **{name: str(value) for name, value in limits.items() if value is not None},
     }

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ StartWrapper = Callable[..., Started]
 
 @pytest.fixture
 def start_wrapper(tmp_path: Path) -> Iterator[StartWrapper]:
-    """Starts `argv` behind a wrapper; keyword `group` is the folder of a cgroup."""
+    """Starts `argv` behind a wrapper; `group` is the folder of a cgroup, `how` goes to Launch."""
     started: list[Started] = []
 
     def start(
@@ -47,10 +48,11 @@ def start_wrapper(tmp_path: Path) -> Iterator[StartWrapper]:
         environment: dict[str, str] | None = None,
         mark: Mark | None = None,
         group: str | None = None,
+        **how: Any,
     ) -> Started:
         task_id = f"t{len(started)}-{uuid.uuid4().hex[:8]}"
         environment = {"PATH": os.environ["PATH"]} if environment is None else environment
-        launch = wrapper.Launch(argv, str(cwd), environment, 0o022, 1024)
+        launch = wrapper.Launch(argv, str(cwd), environment, 0o022, 1024, **how)
         folder = AttemptFolder(str(tmp_path / task_id))
         mark = mark or mark_for(str(tmp_path), task_id, 1)
         waiting = wrapper.start(folder, launch, mark=mark, cgroup=group)

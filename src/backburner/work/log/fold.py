@@ -76,6 +76,11 @@ def fold_repeats(text: str) -> str:
     return "\n".join([*folded, unfinished])
 
 
+def is_plain(text: str) -> bool:
+    """Whether there is nothing to fold but repeats."""
+    return not _CONTROL.search(text)
+
+
 def strip_controls(text: str) -> str:
     """One line that is safe to print in a terminal: no sequences, controls or line breaks."""
     text = _BLANK.sub(" ", _SEQUENCE.sub("", text))

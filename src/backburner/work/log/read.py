@@ -8,7 +8,6 @@ and that whatever is missing is said in the text itself.
 import codecs
 import os
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -17,6 +16,7 @@ from backburner.work.log.bounds import LogBounds
 from backburner.work.log.cursor import Cursor
 from backburner.work.log.fold import fold, fold_repeats
 from backburner.work.log.marks import MarkedText
+from backburner.work.log.pattern import Matcher, compile_pattern
 from backburner.work.log.stream import Gap, StreamRead, read_stream
 
 Streams = Literal["both", "out", "err"]
@@ -57,7 +57,7 @@ class _Request:
     """What is the same for both streams."""
 
     bounds: LogBounds
-    matches: Callable[[str], object] | None
+    matches: Matcher | None
     last_lines: int | None
     raw: bool
     finished: bool
@@ -209,20 +209,11 @@ def _as_shown(text: str, request: _Request) -> str:
     return text if request.raw else fold_repeats(text)
 
 
-def _matcher(pattern: str) -> Callable[[str], object]:
-    """Patterns come from models and strangers: RE2 takes linear time, whatever they say."""
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False  # to our standard error
-    options.never_capture = True
+def _matcher(pattern: str) -> Matcher:
     try:
-        return re2.compile(pattern, options).search
-    except re2.error as error:
-        reason = error.args[0] if error.args else error
-        if isinstance(reason, bytes):
-            reason = reason.decode(errors="replace")
-        raise ValueError(f"grep is not an RE2 pattern: {reason}") from None
+        return compile_pattern(pattern)
+    except ValueError as error:
+        raise ValueError(f"grep is not an RE2 pattern: {error}") from None
 
 
 def _fit(texts: list[MarkedText], most: int | None) -> list[str]:

@@ -6,7 +6,10 @@ Version 2 only. Where it cannot be had the mark (`mark.py`) finds the same proce
 
 import contextlib
 import os
+import re
 from functools import cache
+
+from backburner.work.process.identity import read_proc
 
 
 @cache
@@ -25,7 +28,25 @@ def _own_folder() -> str | None:
     return None
 
 
-_FAMILY = "backburner."
+FAMILY = "backburner."
+"""How the folder of a home begins, in every hierarchy."""
+
+_JOB = re.compile(rf"/{re.escape(FAMILY)}[0-9a-f]{{12}}(?=/|$)")
+"""Not `backburner.service`, which is where systemd has the keeper itself."""
+
+_ASIDE = "backburner-keeper"
+
+
+def outside_jobs(folder: str) -> str:
+    """The same, or where the folder of the home is that it lies in: a job may start a keeper."""
+    job = _JOB.search(folder)
+    return folder[: job.start()] if job else folder
+
+
+def is_family(folder: str) -> bool:
+    """Whether it is the folder of a home."""
+    job = _JOB.search(folder)
+    return job is not None and job.end() == len(folder)
 
 
 def family_folder(home_key: str) -> str | None:
@@ -33,10 +54,8 @@ def family_folder(home_key: str) -> str | None:
     own = _own_folder()
     if own is None:
         return None
-    # A keeper that was started from inside a job must not live in that job's cgroup.
-    if f"/{_FAMILY}" in own:
-        own = own[: own.index(f"/{_FAMILY}")]
-    folder = f"{own}/{_FAMILY}{home_key}"
+    own = outside_jobs(own).removesuffix(f"/{_ASIDE}")
+    folder = f"{own}/{FAMILY}{home_key}"
     _sweep(own)
     try:
         os.makedirs(folder, exist_ok=True)
@@ -51,7 +70,7 @@ def _sweep(own: str) -> None:
     """Remove families without tasks: of homes that vanished while their keepers were dead."""
     with contextlib.suppress(OSError):
         for name in os.listdir(own):
-            if name.startswith(_FAMILY):
+            if name.startswith(FAMILY):
                 with contextlib.suppress(OSError):  # one that is in use stays
                     os.rmdir(f"{own}/{name}")
 
@@ -59,11 +78,35 @@ def _sweep(own: str) -> None:
 def leave_job_cgroup() -> None:
     """Move this process out of a job's cgroup, so that the end of the job is not ours."""
     own = _own_folder()
-    if own is not None and f"/{_FAMILY}" in own:
-        outside = own[: own.index(f"/{_FAMILY}")]
-        with contextlib.suppress(OSError), open(f"{outside}/cgroup.procs", "w") as file:
-            file.write("0")
+    if own is not None and own != outside_jobs(own):
+        _write(f"{outside_jobs(own)}/cgroup.procs", "0")
         _own_folder.cache_clear()
+
+
+def enable(family: str, controller: str) -> bool:
+    """Let the cgroups of the tasks have this controller. False where it is not ours to hand on."""
+    own = os.path.dirname(family)
+    for folder in (own, family):
+        control = f"{folder}/cgroup.subtree_control"
+        if controller in _read(control).split() or _write(control, f"+{controller}"):
+            continue
+        if folder == family or not _step_aside(own) or not _write(control, f"+{controller}"):
+            return False
+    return True
+
+
+def _step_aside(own: str) -> bool:
+    """Only a cgroup without processes of its own can hand on a controller.
+
+    Where nobody but we live in it, as in a unit of systemd, we can make room.
+    """
+    living = _read(f"{own}/cgroup.procs").split()
+    ours = {str(os.getpid())}
+    if b"backburner.keeper.guardian" in read_proc(os.getppid(), "cmdline").split(b"\0"):
+        ours.add(str(os.getppid()))
+    if not living or not ours >= set(living) or not make(f"{own}/{_ASIDE}"):
+        return False
+    return all(_write(f"{own}/{_ASIDE}/cgroup.procs", pid) for pid in living)
 
 
 def make(folder: str) -> bool:
@@ -113,3 +156,25 @@ def remove(folder: str) -> None:
         for path, _, _ in os.walk(folder, topdown=False):
             with contextlib.suppress(OSError):
                 os.rmdir(path)
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def _write(path: str, text: str) -> bool:
+    try:
+        fd = os.open(path, os.O_WRONLY)
+    except OSError:
+        return False
+    try:
+        os.write(fd, text.encode())
+    except OSError:
+        return False
+    finally:
+        os.close(fd)
+    return True

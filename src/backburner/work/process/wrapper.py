@@ -12,10 +12,13 @@ import os
 import shutil
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from backburner.model.home import AttemptFolder
+from backburner.model.input import Input
+from backburner.work.holder.frames import SOCKET_FD
+from backburner.work.holder.launch import holder_words, is_holder, listen
 from backburner.work.process.condition import BLANK
 from backburner.work.process.identity import read_proc
 from backburner.work.process.mark import Mark, marking_children
@@ -58,6 +61,9 @@ class Launch:
     open_files: int
     """The soft limit of open files; the keeper has raised its own."""
     separate_stderr: bool = False
+    input: str = Input.NONE.value
+    size: Sequence[int] = field(default_factory=lambda: [24, 80])
+    """Rows and columns of its terminal."""
 
 
 def problem(launch: Launch) -> str | None:
@@ -121,6 +127,8 @@ def start(folder: AttemptFolder, launch: Launch, *, mark: Mark, cgroup: str | No
     """Start the wrapper in a session of its own; OSError where that cannot be."""
     with contextlib.ExitStack() as stack:
         _make_empty(folder.path)
+        # Before the other files: who finds those and no socket knows that there will be none.
+        words, sockets = _holding(folder, launch, stack)
 
         def opened(path: str, flags: int) -> int:
             fd = os.open(path, flags | os.O_CREAT, 0o600)
@@ -143,7 +151,7 @@ def start(folder: AttemptFolder, launch: Launch, *, mark: Mark, cgroup: str | No
                     shell,
                     [_NAME, *options, "-c", _SCRIPT, _NAME,
                      f"{launch.umask:04o}", str(launch.open_files), launch.cwd, procs,
-                     *launch.argv],
+                     *words, *launch.argv],
                     launch.environment,
                     file_actions=[
                         (os.POSIX_SPAWN_DUP2, null, 0),
@@ -151,6 +159,7 @@ def start(folder: AttemptFolder, launch: Launch, *, mark: Mark, cgroup: str | No
                         (os.POSIX_SPAWN_DUP2, errors, 2),
                         (os.POSIX_SPAWN_DUP2, wrapper, 3),
                         (os.POSIX_SPAWN_DUP2, line, 6),
+                        *((os.POSIX_SPAWN_DUP2, fd, SOCKET_FD) for fd in sockets),
                     ],
                     setsid=True,
                     setsigmask=[],
@@ -162,9 +171,20 @@ def start(folder: AttemptFolder, launch: Launch, *, mark: Mark, cgroup: str | No
         return Started(pid, word)
 
 
+def _holding(
+    folder: AttemptFolder, launch: Launch, stack: contextlib.ExitStack
+) -> tuple[list[str], list[int]]:
+    """What stands before a command with input, and the socket that goes with it."""
+    if launch.input == Input.NONE:
+        return [], []
+    listener = stack.enter_context(listen(folder))
+    return holder_words(launch.input, *launch.size), [listener.fileno()]
+
+
 def is_wrapper(pid: int) -> bool:
-    """Whether it is a wrapper, or a child of one that has yet to become its command."""
-    return read_proc(pid, "cmdline").startswith(f"{_NAME}\0".encode())
+    """Whether it is a wrapper or holder, or a child of one that has yet to become its command."""
+    words = read_proc(pid, "cmdline").decode(errors="replace").split("\0", 5)
+    return words[0] == _NAME or is_holder(words)
 
 
 def _make_empty(path: str) -> None:

@@ -1,0 +1,1 @@
+"""Carrying a signal out of the house: through a program, over HTTP, onto a screen."""

@@ -102,6 +102,21 @@ def test_the_lock_is_had_once_and_is_not_lost_by_looking_at_it(home: Path) -> No
     assert seen_from_outside().startswith("None <")
 
 
+def test_a_keeper_in_another_container_is_a_keeper(home: Path) -> None:
+    """Two that share a home: the kernel does not say there which process holds the lock."""
+    program = (
+        "import sys; from pathlib import Path; from backburner.model.home import Home\n"
+        "from backburner.runtime.election import keeper_is_missing, sitting_keeper\n"
+        "home = Home(Path(sys.argv[1]))\n"
+        "print(sitting_keeper(home).pid, keeper_is_missing(home))\n"
+    )
+    become_root = [] if os.geteuid() == 0 else ["--map-root-user"]
+    with nobody_keeps(home):
+        inside = ["unshare", "--pid", "--fork", *become_root, sys.executable, "-c", program, home]
+        seen = subprocess.run(inside, stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert seen == "0 False\n"
+
+
 @pytest.mark.slow
 async def test_a_job_does_not_hold_the_lock_of_its_dead_keeper(home: Path) -> None:
     """An flock would be held by what was forked; then no other keeper could be elected."""

@@ -1,9 +1,10 @@
-"""The keeper as a process: `python -m backburner.keeper HOME [LINE]`; see `keeper.py`."""
+"""The keeper as a process: `python -m backburner.keeper HOME [LINE] [--stay]`; see `keeper.py`."""
 
 import asyncio
 import sys
 from pathlib import Path
 
+from backburner.keeper.guardian import STAY
 from backburner.keeper.keeper import run
 
 _SWITCH_S = 0.0005
@@ -12,4 +13,6 @@ a twentieth more jobs a second than with the usual 5 ms."""
 
 if __name__ == "__main__":
     sys.setswitchinterval(_SWITCH_S)
-    asyncio.run(run(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else None))  # noqa: PLR2004
+    words = sys.argv[2:]
+    line = next((int(word) for word in words if word.isdigit()), None)
+    asyncio.run(run(Path(sys.argv[1]), line, stays=STAY in words))

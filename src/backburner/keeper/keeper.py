@@ -1,7 +1,8 @@
 """The keeper: the one process of a home that carries out, watches and ends shell tasks.
 
 Elected by a record lock, so two can never act at once. Leaves when it has had nothing to do for a
-while, or when its home is gone. Its guardian starts it again when it dies.
+while (unless it is to stay), when its home is gone, or when a newer one asks it to. Its guardian
+starts it again when it dies.
 """
 
 import asyncio
@@ -14,16 +15,19 @@ import sys
 import time
 from pathlib import Path
 
+from backburner.keeper.guardian import GOODBYE, STAY, STAYING
 from backburner.model import clock
-from backburner.model.errors import BackburnerError
+from backburner.model.errors import BackburnerError, KeeperUnreachable, StoreUnusable
 from backburner.model.home import Home
 from backburner.model.limits import Settings
+from backburner.runtime.delivery import Deliverer
 from backburner.runtime.election import KeeperLock, start_detached
-from backburner.runtime.retention import prune
+from backburner.runtime.retention import Rule, prune
+from backburner.runtime.succession import take_office
 from backburner.runtime.worker import ShellWorker
 from backburner.store.protocol import Store
 from backburner.store.sqlite.reader import Reader
-from backburner.store.sqlite.store import open_store
+from backburner.store.sqlite.store import is_out_of_bounds, open_store
 from backburner.work.process.identity import boot_id
 
 _PRUNE_EVERY_S = 3600.0
@@ -36,30 +40,39 @@ _OPEN_AGAIN_S = 1.0
 class Keeper:
     """Acts for a home. An application, or a test, may also run one inside itself."""
 
-    def __init__(self, home: Home, store: Store, settings: Settings) -> None:
+    def __init__(
+        self, home: Home, store: Store, settings: Settings, *, stays: bool = False
+    ) -> None:
         self._home = home
+        self._stays = stays
         self._store = store
         self._settings = settings
         self._worker = ShellWorker(store, home, settings, report)
+        self._deliverer = Deliverer(store, home, settings, report)
         self._leaving = self._told_to_leave = False
         self._quiet_since = time.monotonic()
         self._pruned = -_PRUNE_EVERY_S
         self._database = _identity(home.database)
 
     def leave(self) -> None:
-        """Leave within a second, and let the jobs go on."""
+        """Leave at once, and let the jobs go on."""
         self._leaving = self._told_to_leave = True
+        self._worker.look_again()
 
     async def run(self) -> bool:
         """Act until there is nothing to do for a while, the home is gone, or `leave`.
 
         Answers whether it was told to leave.
         """
+        delivering = asyncio.create_task(self._deliverer.run())
         try:
             await self._worker.adopt()
             while not self._leaving:
                 await self._look()
         finally:
+            delivering.cancel()
+            await asyncio.wait([delivering])
+            await self._deliverer.close()
             await self._worker.close()
         return self._told_to_leave
 
@@ -68,14 +81,17 @@ class Keeper:
             await self._worker.work()
             await self._prune()
         except Exception as error:  # noqa: BLE001 - jobs depend on us: look again, whatever it was
-            if not self._home_is_gone():
+            if not self._home_is_gone() and not self._store.outdated:
                 report(f"will look again: {type(error).__name__}: {error}")
                 await asyncio.sleep(_OPEN_AGAIN_S)
         if self._home_is_gone():
             report("the home folder is gone: ending its jobs and leaving")
             await self._worker.end_everything()
             self._leaving = True
-        elif not self._worker.idle:
+        elif self._store.outdated:
+            report("a newer Backburner has changed the record: leaving the jobs to its keeper")
+            self.leave()
+        elif self._stays or not (self._worker.idle and self._deliverer.idle):
             self._quiet_since = time.monotonic()
         elif time.monotonic() - self._quiet_since > self._settings.keeper_idle_s:
             self._leaving = True
@@ -92,10 +108,9 @@ class Keeper:
         if time.monotonic() - self._pruned < _PRUNE_EVERY_S:
             return
         self._pruned = time.monotonic()
-        before = clock.now() - round(self._settings.retention_s * clock.SECOND)
-        count = await prune(self._store, self._home, before)
-        if count:
-            report(f"pruned {count} tasks")
+        pruned = await prune(self._store, self._home, Rule.of(self._settings, None, None))
+        if pruned.count:
+            report(f"pruned {pruned.count} tasks, {pruned.size} bytes")
 
 
 def _identity(path: str) -> tuple[int, int] | None:
@@ -117,38 +132,50 @@ def report(text: str) -> None:
         print(line, file=sys.stderr, flush=True)  # noqa: T201
 
 
-async def run(root: Path, line_fd: int | None) -> None:
+async def run(root: Path, line_fd: int | None, *, stays: bool = False) -> None:
     """The life of a keeper process. ``line_fd`` is its line to the guardian."""
     home = Home(root)
     line = socket.socket(fileno=line_fd) if line_fd is not None else None
     if line is not None:
         line.set_inheritable(False)
-    lock = KeeperLock.acquire(home)
+    lock = _take_office(home, stays=stays)
     while lock is not None:
+        stays = lock.edition.stays
+        if stays and line is not None:
+            with contextlib.suppress(OSError):  # no guardian: the next one is told
+                line.send(STAYING)
         _begin_log_anew(home)
         _raise_open_files()
         try:
-            told_to_leave = await _keep(home, line)
+            told_to_leave = await _keep(home, line, stays=stays)
         finally:
             lock.release()
         # Someone may have created a task after the last look and have seen the lock held.
         stay = not told_to_leave and _is_needed(home)
-        lock = KeeperLock.acquire(home) if stay else None
+        lock = KeeperLock.acquire(home, stays=stays) if stay else None
     if line is not None:
         with contextlib.suppress(OSError):
-            line.send(b".")  # goodbye: on purpose
+            line.send(GOODBYE)
 
 
-async def _keep(home: Home, line: socket.socket | None) -> bool:
+def _take_office(home: Home, *, stays: bool) -> KeeperLock | None:
+    try:
+        return take_office(home, stays=stays)
+    except KeeperUnreachable as error:
+        report(str(error))
+        return None
+
+
+async def _keep(home: Home, line: socket.socket | None, *, stays: bool) -> bool:
     store = await _open_patiently(home)
     if store is None:
         return True
-    keeper = Keeper(home, store, Settings.from_environment())
+    keeper = Keeper(home, store, Settings.from_environment(), stays=stays)
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, keeper.leave)
     if line is not None:
         line.setblocking(False)
-        loop.add_reader(line.fileno(), _replace_guardian, line, home)
+        loop.add_reader(line.fileno(), _replace_guardian, line, home, stays)
     try:
         return await keeper.run()
     finally:
@@ -158,10 +185,18 @@ async def _keep(home: Home, line: socket.socket | None) -> bool:
 
 
 async def _open_patiently(home: Home) -> Store | None:
-    """The store, however long a full disk or a foreign lock lasts; None when the home is gone."""
+    """The store, however long a full disk or a foreign lock lasts; None when the home is gone,
+
+    or is not for this keeper.
+    """
     while home.root.is_dir():
         try:
             return open_store(home.root, boot_id())
+        except StoreUnusable as error:
+            report(f"the record cannot be opened: {error}")
+            if is_out_of_bounds(home):
+                return None
+            await asyncio.sleep(_OPEN_AGAIN_S)
         except BackburnerError as error:
             report(f"the record cannot be opened yet: {error}")
             await asyncio.sleep(_OPEN_AGAIN_S)
@@ -181,19 +216,20 @@ def _is_needed(home: Home) -> bool:
         reader.close()
 
 
-def _replace_guardian(line: socket.socket, home: Home) -> None:
+def _replace_guardian(line: socket.socket, home: Home, stays: bool) -> None:
     """The guardian died: a new one takes over the other end of a new line."""
     loop = asyncio.get_running_loop()
     loop.remove_reader(line.fileno())
     ours, theirs = socket.socketpair()
     theirs.set_inheritable(True)
     command = [sys.executable, "-m", "backburner.keeper.guardian", str(home.root)]
-    start_detached([*command, str(theirs.fileno())], home, pass_fds=(theirs.fileno(),))
+    command += [str(theirs.fileno()), *([STAY] if stays else [])]
+    start_detached(command, home, pass_fds=(theirs.fileno(),))
     theirs.close()
     os.dup2(ours.fileno(), line.fileno(), inheritable=False)
     ours.close()
     line.setblocking(False)
-    loop.add_reader(line.fileno(), _replace_guardian, line, home)
+    loop.add_reader(line.fileno(), _replace_guardian, line, home, stays)
     report("the guardian died; a new one was started")
 
 

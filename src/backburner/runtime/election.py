@@ -1,4 +1,4 @@
-"""Who is the keeper of a home, and how one is called.
+"""Who is the keeper of a home, of which edition it is, and how one is called.
 
 A POSIX record lock elects: it ends with its process and is not inherited by children (an flock
 would stay held by a job that was forked while we died). Its one trap is that closing any
@@ -11,9 +11,11 @@ import os
 import struct
 import sys
 import time
+from dataclasses import dataclass
 
 from backburner.model.errors import KeeperUnreachable
 from backburner.model.home import Home
+from backburner.runtime.edition import Edition, ours, read_edition
 
 _FLOCK = "hhqqi4x"  # l_type, l_whence, l_start, l_len, l_pid of struct flock on 64-bit Linux
 
@@ -25,63 +27,109 @@ _CALL_AGAIN_S = 1.0
 """A keeper needs about 0.2 s to start; calling it twice only costs the second one."""
 
 
+_SAID_MAX = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Sitting:
+    """The keeper that there is."""
+
+    pid: int
+    edition: Edition
+
+
 class KeeperLock:
     """The right to act as the keeper of a home, for as long as this object is not released."""
 
-    def __init__(self, home: Home, fd: int) -> None:
-        self._home = home
+    def __init__(self, path: str, fd: int, edition: Edition) -> None:
+        self.edition = edition
+        self._path = path
         self._fd = fd
 
     @classmethod
-    def acquire(cls, home: Home) -> "KeeperLock | None":
+    def acquire(cls, home: Home, *, stays: bool = False) -> "KeeperLock | None":
         """The lock, or None where another process, or another part of this one, has it."""
-        if home.keeper_lock in _held:
+        return cls._acquire(home.keeper_lock, ours(stays=stays))
+
+    @classmethod
+    def acquire_next(cls, home: Home) -> "KeeperLock | None":
+        """The right to ask for the lock, and to wait for it: one at a time."""
+        return cls._acquire(home.keeper_next, ours())
+
+    @classmethod
+    def _acquire(cls, path: str, edition: Edition) -> "KeeperLock | None":
+        if path in _held:
             return None
-        fd = os.open(home.keeper_lock, os.O_RDWR | os.O_CREAT, 0o600)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(fd)
             return None
-        name = f"{os.getpid()}\n".encode()
+        name = edition.said_by(os.getpid())
         with contextlib.suppress(OSError):  # a full disk; the lock is what counts
             os.pwrite(fd, name, 0)
             os.ftruncate(fd, len(name))
-        lock = cls(home, fd)
-        _held[home.keeper_lock] = lock
+        lock = cls(path, fd, edition)
+        _held[path] = lock
         return lock
 
     def release(self) -> None:
         """Give it up."""
-        if _held.pop(self._home.keeper_lock, None) is self:
+        if _held.get(self._path) is self:
+            del _held[self._path]
             os.close(self._fd)
 
 
 def keeper_pid(home: Home) -> int | None:
     """The process that is the keeper now."""
-    if home.keeper_lock in _held:
-        return os.getpid()
+    sitting = sitting_keeper(home)
+    return None if sitting is None else sitting.pid
+
+
+def sitting_keeper(home: Home) -> Sitting | None:
+    """The keeper that there is now, if any."""
+    own = _held.get(home.keeper_lock)
+    if own is not None:
+        return Sitting(os.getpid(), own.edition)
     try:
         fd = os.open(home.keeper_lock, os.O_RDWR)
     except OSError:
         return None
     try:
-        if sys.platform == "linux":
-            question = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-            kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, question))
-            return None if kind == fcntl.F_UNLCK else pid
-        try:
-            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return int(os.read(fd, 32) or b"0") or None
-        return None
+        pid = _holder(fd)
+        if pid is None:
+            return None
+        return Sitting(pid, read_edition(os.pread(fd, _SAID_MAX, 0), pid))
     finally:
         os.close(fd)
 
 
+def _holder(fd: int) -> int | None:
+    if sys.platform == "linux":
+        question = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, question))
+        return None if kind == fcntl.F_UNLCK else pid
+    try:
+        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        first = os.pread(fd, 32, 0).split(b"\n")[0]
+        return int(first) if first.isdigit() else None
+    return None
+
+
+def keeper_is_missing(home: Home) -> bool:
+    """Whether nobody keeps this home, or a keeper that ours may replace."""
+    sitting = sitting_keeper(home)
+    return sitting is None or ours().may_replace(sitting.edition)
+
+
 def call_keeper(home: Home) -> None:
-    """See to it that a keeper is there or on its way. Costs a few microseconds when it is."""
-    if keeper_pid(home) is not None:
+    """See to it that a keeper is there or on its way. Costs a few microseconds when it is.
+
+    One of an older edition is as good as none: the new one asks it to leave, and adopts its jobs.
+    """
+    if not keeper_is_missing(home):
         return
     now = time.monotonic()
     wait = _called.get(home.keeper_lock, -_CALL_AGAIN_S) + _CALL_AGAIN_S - now
@@ -120,7 +168,7 @@ def start_detached(command: list[str], home: Home, pass_fds: tuple[int, ...] = (
             stdout=log,
             stderr=log,
             cwd="/",
-            env=_plain_environment(),
+            env=plain_environment(),
             start_new_session=True,
             pass_fds=pass_fds,
         )
@@ -138,7 +186,7 @@ _OF_A_JOB = ("BACKBURNER_TASK_ID", "BACKBURNER_SESSION", "BACKBURNER_HOME")
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV")
 
 
-def _plain_environment() -> dict[str, str]:
+def plain_environment() -> dict[str, str]:
     """What a keeper needs. Not the secrets of whoever happened to call it, and not its task."""
     settings = ("BACKBURNER_", "LC_", "COVERAGE_")
     return {

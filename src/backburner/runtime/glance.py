@@ -10,9 +10,11 @@ from typing import Self
 
 from backburner.model.errors import StoreUnusable
 from backburner.model.home import Home
+from backburner.model.signals import INBOX, SignalState
 from backburner.model.states import ACTIVE, State
 from backburner.model.task import Task
 from backburner.store.protocol import Scope
+from backburner.store.sqlite.filesystem import refuse_network
 from backburner.store.sqlite.reader import Reader, within
 
 _PAGE = 500
@@ -66,6 +68,15 @@ class Glance:
         """How many tasks of this home, whoever's they are, somebody has to look after."""
         return len(self._reader.active()) if self._reader is not None else 0
 
+    def dead_letters(self, scope: Scope) -> int:
+        """How many signals of this caller no channel could deliver, up to a thousand."""
+        if self._reader is None:
+            return 0
+        dropped = self._reader.signals(
+            scope, states=[SignalState.DROPPED], task=None, channel=None, after=0, limit=1000
+        )
+        return sum(signal.channel != INBOX and signal.tries > 0 for signal in dropped)
+
     def see_to_keeper(self) -> None:
         """Call a keeper where there is work for one: after a reboot nobody else would."""
         if self._reader is not None and self._reader.any_active():
@@ -84,6 +95,7 @@ def _open_reader(home: Home) -> Reader | None:
             f"the home folder {home.root} cannot be used: {error.strerror}",
             remedy="choose another one with --home or BACKBURNER_HOME",
         ) from error
+    refuse_network(home.root)
     reader = Reader.if_current(home.database)
     if reader is None:
         _bring_up_to_date(home)
@@ -95,10 +107,11 @@ def _bring_up_to_date(home: Home) -> None:
     """Opening the store for writing is what applies migrations."""
     import asyncio
 
+    from backburner.runtime.succession import making_way
     from backburner.store.sqlite.store import open_store
     from backburner.work.process.identity import boot_id
 
     async def open_and_close() -> None:
-        await open_store(home.root, boot_id()).close()
+        await open_store(home.root, boot_id(), lambda: making_way(home)).close()
 
     asyncio.run(open_and_close())

@@ -9,6 +9,7 @@ from backburner.model.errors import UsageError
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.task import Task
 from backburner.store.protocol import Output
+from backburner.work.artifacts import artifacts_of
 from backburner.work.log.cursor import Cursor
 from backburner.work.log.measure import measure
 from backburner.work.log.read import Chunk, Streams, read_output
@@ -32,17 +33,29 @@ def end_cursor(folder: AttemptFolder, attempt: int) -> str:
     return str(Cursor(attempt, measure(folder.log)[0], stderr))
 
 
+def attempt_with_output(home: Home, task: Task) -> int:
+    """The present one; where that has not started, the last of those before it."""
+    if task.started_at is None:
+        for attempt in range(task.attempt, 1, -1):
+            if measure(home.attempt(task.id, attempt).log)[0]:
+                return attempt
+        return 1
+    return task.attempt
+
+
 def describe(home: Home, task: Task) -> dict[str, Any]:
     """The task as JSON, with how much output there is now."""
-    folder = home.attempt(task.id, task.attempt)
-    running = not task.state.terminal or bool(task.leftovers)
+    attempt = attempt_with_output(home, task)
+    folder = home.attempt(task.id, attempt)
+    running = not task.state.terminal or bool(task.leftovers) or attempt != task.attempt
     output = measure_output(folder) if running else None
     return task_document(
         task,
         home,
         output_bytes=output.total if output else task.output_bytes,
         dropped_bytes=output.dropped if output else task.dropped_bytes,
-        cursor=end_cursor(folder, task.attempt),
+        cursor=end_cursor(folder, attempt),
+        artifacts=artifacts_of(folder),
     )
 
 
@@ -58,13 +71,14 @@ def read_task_output(
     streams: Streams = "both",
 ) -> Chunk:
     """One read. A cursor of an earlier attempt starts the newest one from its beginning."""
-    folder = home.attempt(task.id, task.attempt)
+    attempt = attempt_with_output(home, task)
+    folder = home.attempt(task.id, attempt)
     apart = bool(task.spec.get("separate_stderr"))
     try:
         return read_output(
             folder.log,
             folder.stderr if apart else None,
-            attempt=task.attempt,
+            attempt=attempt,
             since=since,
             max_chars=max_chars,
             grep=grep,
@@ -87,8 +101,9 @@ def add_mark(folder: AttemptFolder, at: Instant, cursor: str) -> None:
 def cursor_at(home: Home, task: Task, at: Instant) -> str | None:
     """The latest noted cursor that is not after this time; None is the beginning."""
     found: str | None = None
+    folder = home.attempt(task.id, attempt_with_output(home, task))
     try:
-        with open(home.attempt(task.id, task.attempt).marks, encoding="ascii") as file:
+        with open(folder.marks, encoding="ascii") as file:
             for line in file:
                 noted, _, cursor = line.strip().partition(" ")
                 if int(noted) > at:

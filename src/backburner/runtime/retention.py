@@ -1,49 +1,230 @@
-"""Forgetting: ended tasks go after a while, with their folders, events and signals."""
+"""Forgetting: ended tasks go by age or for room, with their folders, events and signals.
 
+Never touched: what has not ended, what left processes behind, what a task that is still to start
+waits for. For room the oldest go first, and those whose end nobody has been told yet only when no
+others are left.
+"""
+
+import asyncio
+import contextlib
 import os
+import secrets
 import shutil
 import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 
+from backburner.model import clock
 from backburner.model.clock import Instant
 from backburner.model.home import Home
+from backburner.model.limits import Settings
+from backburner.model.signals import SignalState
+from backburner.model.task import Task
 from backburner.store.protocol import Scope, Store
 from backburner.work import handover
 
 _BATCH = 200
 _YOUNG_S = 3600.0
+_BLOCK = 512
+"""The unit in which the kernel counts what a file takes on the disk."""
+
+_UNTOLD = (SignalState.PENDING, SignalState.CLAIMED, SignalState.FAILED)
 
 
-async def prune(store: Store, home: Home, before: Instant, scope: Scope | None = None) -> int:
-    """Forget every task that ended before this time. Answers how many.
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What is to go."""
+
+    before: Instant | None = None
+    """What ended before this time."""
+    max_size: int | None = None
+    """The oldest, until the folders of the tasks take no more bytes on the disk than this."""
+
+    @classmethod
+    def of(cls, settings: Settings, older_than_s: float | None, max_size: int | None) -> "Rule":
+        """What was asked for; the settings where nothing was."""
+        if older_than_s is None and max_size is None:
+            older_than_s, max_size = settings.retention_s, settings.max_size or None
+        if older_than_s is None:
+            return cls(None, max_size)
+        return cls(clock.now() - round(older_than_s * clock.SECOND), max_size)
+
+
+@dataclass(frozen=True, slots=True)
+class Doomed:
+    """A task that is to go, and what its folders take."""
+
+    task: Task
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What has gone."""
+
+    count: int
+    size: int
+
+
+async def prune(store: Store, home: Home, rule: Rule, scope: Scope | None = None) -> Pruned:
+    """Forget what the rule says, in one scope or everywhere.
 
     The record goes first: a crash in between leaves a folder without a task, which the sweep of
     the next prune removes, and never a task without its output.
     """
-    count = 0
-    while tasks := await store.prunable(before, scope, _BATCH):
-        forgotten = await store.forget([task.id for task in tasks])
-        for task in tasks:
-            for attempt in range(1, task.attempt + 1):
-                shutil.rmtree(home.attempt(task.id, attempt).path, ignore_errors=True)
-        count += forgotten
-        if not forgotten:
-            break
     await _sweep(store, home)
-    return count
+    count = size = 0
+    batch: list[Doomed] = []
+
+    async def forget() -> None:
+        nonlocal count, size
+        attempts = {doomed.task.id: doomed.task.attempt for doomed in batch}
+        sizes = {doomed.task.id: doomed.size for doomed in batch}
+        gone: list[str] = []
+
+        def throw_away(ids: Sequence[str]) -> None:
+            gone.extend(ids)
+            for task_id in ids:
+                for attempt in range(1, attempts[task_id] + 1):
+                    _to_trash(home, home.attempt(task_id, attempt).path)
+
+        count += await store.forget(list(attempts), throw_away)
+        size += sum(sizes[task_id] for task_id in gone)
+        await asyncio.to_thread(_empty_trash, home)
+        batch.clear()
+
+    async for doomed in choose(store, home, rule, scope):
+        batch.append(doomed)
+        if len(batch) == _BATCH:
+            await forget()
+    if batch:
+        await forget()
+    return Pruned(count, size)
+
+
+async def choose(
+    store: Store, home: Home, rule: Rule, scope: Scope | None = None
+) -> AsyncIterator[Doomed]:
+    """What the rule says, in the order in which it goes; nothing is changed."""
+    sizes = await _sizes(store, home, scope) if rule.max_size is not None else {}
+    too_much = sum(sizes.values()) - (rule.max_size or 0)
+    chosen: set[str] = set()
+    if rule.before is not None:
+        async for task in _ended(store, rule.before, scope):
+            size = await asyncio.to_thread(_size_of, home, task)
+            too_much -= size
+            chosen.add(task.id)
+            yield Doomed(task, size)
+    if rule.max_size is None:
+        return
+    for untold in (False, True):
+        if too_much <= 0:
+            return
+        async for task in _ended(store, clock.now() + 1, scope):
+            size = sizes.get(task.id, 0)
+            if not size or task.id in chosen or (task.signal_state in _UNTOLD) is not untold:
+                continue
+            too_much -= size
+            chosen.add(task.id)
+            yield Doomed(task, size)
+            if too_much <= 0:
+                return
+
+
+async def _ended(store: Store, before: Instant, scope: Scope | None) -> AsyncIterator[Task]:
+    last: Task | None = None
+    while tasks := await store.prunable(before, scope, _BATCH, after=last):
+        for task in tasks:
+            yield task
+        last = tasks[-1]
+
+
+async def size_of_all(store: Store, home: Home, scope: Scope | None = None) -> int:
+    """What the folders of all tasks take, of those in scope."""
+    return sum((await _sizes(store, home, scope)).values())
+
+
+async def _sizes(store: Store, home: Home, scope: Scope | None) -> dict[str, int]:
+    """By task, what its folders take; of those in scope, whether they have ended or not."""
+    sizes = await asyncio.to_thread(_all_sizes, home)
+    if scope is None:
+        return sizes
+    return {
+        task_id: size
+        for task_id, size in sizes.items()
+        if await store.get(task_id, scope) is not None
+    }
+
+
+def _all_sizes(home: Home) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(home.tasks):
+            task_id = name.partition(".")[0]
+            sizes[task_id] = sizes.get(task_id, 0) + size_on_disk(f"{home.tasks}/{name}")
+    return sizes
+
+
+def _size_of(home: Home, task: Task) -> int:
+    folders = (home.attempt(task.id, attempt) for attempt in range(1, task.attempt + 1))
+    return sum(size_on_disk(folder.path) for folder in folders)
+
+
+def size_on_disk(folder: str) -> int:
+    """The bytes that a folder and all in it take: not those that files seem to have, which for a
+
+    log with a hole in it may be a thousand times as many.
+    """
+    total = 0
+    with contextlib.suppress(OSError):
+        total += os.lstat(folder).st_blocks * _BLOCK
+    for path, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            with contextlib.suppress(OSError):  # it went while we looked
+                total += os.lstat(f"{path}/{name}").st_blocks * _BLOCK
+    return total
 
 
 async def _sweep(store: Store, home: Home) -> None:
     """Remove what no task owns: folders of forgotten tasks, launches of starts that never came."""
+    paths: dict[str, list[str]] = {}
     for path in _old_entries(home.tasks):
         task_id = os.path.basename(path).partition(".")[0]
         if await store.get(task_id) is None:
-            shutil.rmtree(path, ignore_errors=True)
+            paths.setdefault(task_id, []).append(path)
+    if paths:
+        await store.unknown(list(paths), _thrower(home, paths))
+    await asyncio.to_thread(_empty_trash, home)
     for piece in handover.pieces(home):
         if piece.age_s > _YOUNG_S:
             task = await store.get(piece.task)
             if task is None or task.state.terminal or task.hand_over != piece.name:
                 handover.discard(home, piece.task, piece.name)
     handover.tidy(home)
+
+
+def _thrower(home: Home, paths: dict[str, list[str]]) -> Callable[[Sequence[str]], None]:
+    def throw_away(ids: Sequence[str]) -> None:
+        for task_id in ids:
+            for path in paths[task_id]:
+                _to_trash(home, path)
+
+    return throw_away
+
+
+def _to_trash(home: Home, path: str) -> None:
+    """Out of the way in one step, while the id cannot be used again: to remove it takes longer."""
+    with contextlib.suppress(OSError):  # there is none; else the next sweep finds it
+        try:
+            os.rename(path, f"{home.trash}/{secrets.token_hex(8)}")
+        except FileNotFoundError:
+            if os.path.exists(path):
+                os.makedirs(home.trash, 0o700, exist_ok=True)
+                os.rename(path, f"{home.trash}/{secrets.token_hex(8)}")
+
+
+def _empty_trash(home: Home) -> None:
+    shutil.rmtree(home.trash, ignore_errors=True)
 
 
 def _old_entries(folder: str) -> list[str]:

@@ -6,13 +6,14 @@ import errno
 import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
 from backburner.model import ids
 from backburner.model.ending import Ending
 from backburner.model.errors import (
     Ambiguous,
     BackburnerError,
+    NeverReady,
     NotFound,
     StoreFull,
     StoreUnusable,
@@ -22,14 +23,21 @@ from backburner.model.errors import (
 from backburner.model.events import Event, EventKind
 from backburner.model.home import Home
 from backburner.model.limits import DEFAULT_GRACE_S, TITLE_MAX_CHARS, Settings
+from backburner.model.order import ANY_TIME, Order
 from backburner.model.states import ErrorKind, Kind
 from backburner.model.task import NewTask, Task, preview
-from backburner.runtime.election import call_keeper, keeper_pid
+from backburner.model.watching import ready_when
+from backburner.runtime.election import call_keeper, keeper_is_missing
 from backburner.runtime.feed import Feed
+from backburner.runtime.ordering import failed_before
 from backburner.runtime.output import describe
+from backburner.runtime.unstarted import leave_result
 from backburner.store.protocol import Scope, Store
 from backburner.work import handover, shell
 from backburner.work.process.wrapper import problem
+
+Until = Literal["end", "ready"]
+"""What can be waited for."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
@@ -47,6 +55,10 @@ class StartOptions:
     max_runtime_s: float | None = None
     id: str | None = None
     parent: str | None = None
+    notify: str | None = None
+    """The message bus of the screen that its signals are shown on; None for no screen."""
+    order: Order = ANY_TIME
+    """The tasks that it comes after are named by their ids or by enough of them."""
 
 
 class TaskService:
@@ -65,7 +77,9 @@ class TaskService:
         and its guardian.
         """
         with contextlib.suppress(BackburnerError):
-            if keeper_pid(self._home) is None and await self._store.active():
+            if keeper_is_missing(self._home) and (
+                await self._store.active() or await self._store.next_delivery() is not None
+            ):
                 call_keeper(self._home)
 
     async def keep_seeing_to_keeper(self) -> None:
@@ -85,14 +99,22 @@ class TaskService:
         task that is there.
         """
         new = self._new_task(scope, command, options)
-        limit = self._settings.shell_per_session
+        limit = self._limit(options.order)
         if options.id is not None and await self._store.get(options.id) is not None:
             return await self._store.create(new, limit=limit)  # the same one, or a Conflict
         launch = shell.launch_from_here(command)
+        others = [await self.find(reference, scope) for reference in options.order.after]
+        after = tuple(dict.fromkeys(other.id for other in others))
+        new = replace(new, order=replace(options.order, after=after))
         reason = problem(launch)
-        if reason is not None:
-            ending = Ending.failed(ErrorKind.SPAWN, reason)
-            return await self._store.create(new, limit=limit, ending=ending)
+        ending = Ending.failed(ErrorKind.SPAWN, reason) if reason is not None else None
+        if ending is None and not options.order.after_failure:
+            ending = failed_before(others)
+        if ending is not None:
+            failed = await self._store.create(new, limit=limit, ending=ending)
+            leave_result(self._home, failed)
+            await self.see_to_keeper()  # a channel may have to be told
+            return failed
         if not self._had_keeper:
             call_keeper(self._home)  # before the commit, so that the two overlap
             self._had_keeper = True
@@ -107,6 +129,10 @@ class TaskService:
             handover.discard(self._home, new.id, new.hand_over)
         call_keeper(self._home)  # after it, in case the keeper was about to leave
         return task
+
+    def _limit(self, order: Order) -> int:
+        queued = order.queue is not None
+        return self._settings.queued_per_session if queued else self._settings.shell_per_session
 
     def _new_task(
         self, scope: Scope, command: shell.ShellCommand, options: StartOptions
@@ -126,9 +152,10 @@ class TaskService:
             session=scope.session,
             kind=Kind.SHELL,
             title=preview(options.title or command.shown, TITLE_MAX_CHARS if options.title else 60),
-            spec=command.to_spec(self._settings),
+            spec=command.to_spec(self._settings) | _notify(options),
             max_runtime_s=options.max_runtime_s,
             parent=options.parent,
+            order=options.order,
         )
 
     def _hand_over(self, task_id: str, launch: shell.Launch) -> str:
@@ -169,20 +196,29 @@ class TaskService:
 
     # Waiting
 
-    async def wait(self, task_id: str, scope: Scope, timeout_s: float | None) -> Task:
-        """Wait for the end. TimeIsUp when it takes longer; the task goes on."""
+    async def wait(
+        self, task_id: str, scope: Scope, timeout_s: float | None, *, until: Until = "end"
+    ) -> Task:
+        """Wait for the end, or until it is ready. TimeIsUp when it takes longer; it goes on.
+
+        NeverReady where it has ended, or ends, before it is ready.
+        """
+        if until not in get_args(Until):
+            raise UsageError(f"{until!r} cannot be waited for", remedy="use end or ready")
         async with self._feed.of_task(task_id) as bell:
             try:
                 async with asyncio.timeout(timeout_s):
                     while True:
                         bell.clear()
                         task = await self.get(task_id, scope)
-                        if task.state.terminal:
+                        if task.state.terminal if until == "end" else _is_ready(task):
                             return task
                         await bell.wait()
             except TimeoutError:
+                what = "done" if until == "end" else "ready"
                 raise TimeIsUp(
-                    f"{task_id} is not done after {timeout_s:g} s", remedy="it goes on; wait again"
+                    f"{task_id} is not {what} after {timeout_s:g} s",
+                    remedy="it goes on; wait again",
                 ) from None
 
     async def events(
@@ -220,6 +256,8 @@ class TaskService:
         if task.state.terminal and not task.leftovers:
             # Of one that was waiting for its start.
             handover.discard(self._home, task.id, task.hand_over)
+            leave_result(self._home, task)
+            await self.see_to_keeper()  # a channel may have to be told
             return task
         call_keeper(self._home)
         async with self._feed.of_task(task_id) as bell:
@@ -235,3 +273,20 @@ class TaskService:
     def describe(self, task: Task) -> dict[str, Any]:
         """The task as JSON, with how much output there is now."""
         return describe(self._home, task)
+
+
+def _notify(options: StartOptions) -> dict[str, str]:
+    return {} if options.notify is None else {"notify": options.notify}
+
+
+def _is_ready(task: Task) -> bool:
+    if ready_when(task) is None:
+        raise UsageError(
+            f"{task.id} has no condition on which it is ready",
+            remedy="start it with one, such as --ready-port 8080, or wait for its end",
+        )
+    if task.ready_at is None and task.state.terminal:
+        raise NeverReady(
+            f"{task.id} ended before it was ready", remedy=f"see why: backburner show {task.id}"
+        )
+    return task.ready_at is not None

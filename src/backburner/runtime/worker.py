@@ -19,13 +19,27 @@ from backburner.model.ending import Ending
 from backburner.model.errors import StoreError
 from backburner.model.events import EventKind
 from backburner.model.home import Home
-from backburner.model.limits import Settings
+from backburner.model.limits import DEFAULT_GRACE_S, Settings
 from backburner.model.states import ErrorKind, Kind, State
-from backburner.model.task import EndedFor, Place, Task
+from backburner.model.task import Place, Task
+from backburner.runtime.allowance import Allowances, witnesses
+from backburner.runtime.answers import hand_on
 from backburner.runtime.attendant import Attendant, attending, conclude
 from backburner.runtime.job import Job, ending_of
+from backburner.runtime.launches import discard_of_ended
 from backburner.runtime.logwatch import LogWatch, WatchedLog
+from backburner.runtime.ordering import (
+    is_tried_again,
+    last_of_several,
+    next_try_at,
+    what_keeps_it,
+)
 from backburner.runtime.output import measure_output
+from backburner.runtime.report import Drain, Reporter
+from backburner.runtime.scribe import Entry, Scribe
+from backburner.runtime.unstarted import leave_result
+from backburner.runtime.watching.attendants import watchers
+from backburner.runtime.watching.ledger import Ledger
 from backburner.store.protocol import Facts, Output, Store
 from backburner.work import handover, shell
 from backburner.work.process import cgroup, condition, wrapper
@@ -49,25 +63,30 @@ class ShellWorker:
         self._store = store
         self._home = home
         self._report = report
+        self._scribe = Scribe(store, report)
         self._logs = LogWatch()
         self._jobs: dict[str, Job] = {}
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._forsaken: set[str] = set()
-        self._said: set[asyncio.Task[bool]] = set()
         self._bell = asyncio.Event()
         self._unsubscribe = store.on_change(self._bell.set)
         self._logs.on_loss(home.database, self._bell.set)  # the keeper then looks for its home
         key = hashlib.blake2b(os.fsencode(home.root), digest_size=6).hexdigest()
         self._cgroups = cgroup.family_folder(key) if settings.cgroups else None
+        self._allowances = Allowances(key, self._cgroups, cgroups=settings.cgroups)
+        self._waiting = self._tidy = False
 
     @property
     def idle(self) -> bool:
-        """Whether there is nothing to look after."""
-        return not self._busy
+        """Whether there is nothing to look after, and nothing waits for its time."""
+        return not self._busy and not self._waiting
 
     async def adopt(self) -> None:
         """Take charge of everything that an earlier keeper has left. Before anything else."""
-        for task in await self._store.active(Kind.SHELL):
+        active = await self._store.active(Kind.SHELL)
+        self._allowances.sweep(active)
+        await discard_of_ended(self._store, self._home)
+        for task in active:
             if task.state is not State.QUEUED:
                 self._take_on(task.id, self._adopt(task))
 
@@ -84,11 +103,32 @@ class ShellWorker:
                     self._take_on(task.id, self._start(task))
             elif task.stop is not None and task.id in self._jobs:
                 self._jobs[task.id].ask_to_stop(task.stop)
+        await self._hand_on_answers()
+        self._waiting = await self._store.any_active()
+        if self.idle and not self._tidy:
+            await discard_of_ended(self._store, self._home)
+            self._tidy = True
         try:
-            async with asyncio.timeout(_LOOK_EVERY_S):
+            async with asyncio.timeout(await self._until_next_due()):
                 await self._bell.wait()
         except TimeoutError:
             pass
+
+    async def _hand_on_answers(self) -> None:
+        for question in await self._store.answers():
+            job = self._jobs.get(question.task)
+            if job is not None and job.task.attempt == question.attempt:
+                await hand_on(self._store, job.folder, question, self._report)
+
+    async def _until_next_due(self) -> float:
+        due = await self._store.next_due(Kind.SHELL)
+        if due is None:
+            return _LOOK_EVERY_S
+        return min(max(0, due - clock.now()) / clock.SECOND, _LOOK_EVERY_S)
+
+    def look_again(self) -> None:
+        """End the present wait for a reason to look."""
+        self._bell.set()
 
     async def end_everything(self) -> None:
         """The home is gone: a job that nobody can watch or stop any more must not go on."""
@@ -96,6 +136,8 @@ class ShellWorker:
         for error in await asyncio.gather(*ends, return_exceptions=True):
             if error is not None:
                 self._report(f"a job could not be ended: {error}")
+        for job in self._jobs.values():
+            self._allowances.release(job.task.place)
 
     async def close(self) -> None:
         """Let go. The jobs go on."""
@@ -104,6 +146,7 @@ class ShellWorker:
             busy.cancel()
         await asyncio.gather(*self._busy.values(), return_exceptions=True)
         self._logs.close()
+        self._allowances.close()
         if self._cgroups is not None:
             cgroup.remove(self._cgroups)
 
@@ -121,12 +164,16 @@ class ShellWorker:
                 self._bell.set()
 
         self._busy[task_id] = asyncio.create_task(guarded())
+        self._tidy = False
 
     # Starting
 
     async def _start(self, task: Task) -> None:
         if task.stop is not None:  # asked to stop when it ran, or seemed to
             await self._finish(task, Ending.canceled())
+            return
+        if (in_vain := await what_keeps_it(self._store, task)) is not None:
+            await self._finish(task, in_vain)
             return
         folder = self._home.attempt(task.id, task.attempt)
         group = f"{self._cgroups}/{task.id}.{task.attempt}" if self._cgroups else None
@@ -135,13 +182,14 @@ class ShellWorker:
         mark = mark_for(str(self._home.root), task.id, task.attempt)
         try:
             started = wrapper.start(folder, self._launch(task), mark=mark, cgroup=group)
+            memory_group = self._allowances.impose(task, started, group)
         except (OSError, ValueError, TypeError) as error:
             if group is not None:
                 cgroup.remove(group)
             reason = f"it could not be started: {error}"
             await self._finish(task, Ending.failed(ErrorKind.SPAWN, reason))
             return
-        place = Place(boot_id(), clock.boot_now(), started.pid, group)
+        place = Place(boot_id(), clock.boot_now(), started.pid, group, memory_group)
         claimed = None
         try:
             claimed = await self._store.claim(task.id, task.attempt, place)
@@ -151,13 +199,22 @@ class ShellWorker:
         finally:
             if claimed is None:  # stopped meanwhile, or not on disk: nothing has run
                 started.give_up()
+                self._allowances.release(place)
                 if group is not None:
                     cgroup.remove(group)
-        if claimed is not None:
+        if claimed is None:
+            ended = await self._store.get(task.id)
+            if ended is not None:
+                leave_result(self._home, ended)
+        else:
             job = self._job(claimed, pid=started.pid, ours=True)
             started.go()
-            handover.discard(self._home, task.id, task.hand_over)
+            self._started_for_good(claimed)
             await self._see_to_end(job)
+
+    def _started_for_good(self, task: Task) -> None:
+        if not task.retries_left:  # a further attempt needs its environment too
+            handover.discard(self._home, task.id, task.hand_over)
 
     def _launch(self, task: Task) -> wrapper.Launch:
         try:
@@ -167,7 +224,7 @@ class ShellWorker:
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         return replace(
             launch,
-            environment=shell.job_environment(launch, self._home, task.session, task.id),
+            environment=shell.job_environment(launch, self._home, task),
             open_files=min(launch.open_files, most),
         )
 
@@ -187,23 +244,22 @@ class ShellWorker:
             await asyncio.sleep(_RETRY_FIRST_S)  # started a moment before the last keeper died
             found = condition.inspect(folder)
         if isinstance(found, condition.NotBegun) and task.ended_for is None:
-            await self._insist(
+            await self._scribe.insist(
                 lambda: self._store.requeue(
                     task.id, task.attempt, "the keeper died before it could start it"
                 )
             )
             return
-        # The last keeper may have died before it did so.
-        handover.discard(self._home, task.id, task.hand_over)
+        self._started_for_good(task)  # the last keeper may have died before it said so
         pid = found.pid if isinstance(found, condition.Alive) else None
         job = self._job(task, pid=pid, ours=False)
         # Beside, and not before: on a full disk its limits hold and its log is cut all the same.
-        self._note_beside(task, EventKind.ADOPTED)
+        self._scribe.note_beside(task, EventKind.ADOPTED)
         await self._see_to_end(job)
 
     async def _adopt_after_reboot(self, task: Task) -> None:
         if task.state.terminal:
-            await self._insist(
+            await self._scribe.insist(
                 lambda: self._store.note(
                     task.id, task.attempt, EventKind.LEFTOVERS, Facts(leftovers=0)
                 )
@@ -215,15 +271,22 @@ class ShellWorker:
             if isinstance(found, condition.Ended | condition.Settled)
             else Ending.failed(ErrorKind.ORPHANED, "the machine was restarted while it ran")
         )
-        output = measure_output(self._home.attempt(task.id, task.attempt))
-        await self._finish(task, ending, output=output)
+        folder = self._home.attempt(task.id, task.attempt)
+        reporter = Reporter(self._store, task, folder, self._report)
+        others = watchers(Ledger(self._store, task, self._scribe.insist), folder, list)
+        ending = await conclude([reporter, *others], ending, self._report)
+        if is_tried_again(task, ending):
+            if await self._fail_try(task, ending):
+                return
+            ending = Ending.canceled()
+        await self._finish(task, ending, output=measure_output(folder))
 
     def _job(self, task: Task, *, pid: int | None, ours: bool) -> Job:
         assert task.place is not None
         root = str(self._home.root)
         tree = Tree(root, task.id, mark_for(root, task.id, task.attempt), task.place.cgroup)
         folder = self._home.attempt(task.id, task.attempt)
-        job = Job(task, folder, tree, _Entry(self, task), pid=pid, ours=ours)
+        job = Job(task, folder, tree, Entry(self._scribe, task), pid=pid, ours=ours)
         self._jobs[task.id] = job
         self._bell.set()  # a stop that came while it was starting is heard now
         return job
@@ -238,28 +301,53 @@ class ShellWorker:
             async with attending(attendants, self._report):
                 ending = await job.until_over()
             ending = await conclude(attendants, ending, self._report)
+            again = is_tried_again(task, ending)
+            if again:  # what this attempt has left behind would be in the way of the next
+                await job.end_tree(DEFAULT_GRACE_S)
             leftovers = await job.leftovers()
             if leftovers:
                 log.look()
             else:
                 job.tree.dissolve()
                 self._logs.remove(log)  # trims it, before the record says how much there is
+            if again:
+                if await self._fail_try(task, ending):
+                    return
+                ending = Ending.canceled()  # it would have gone on
             await self._finish(task, ending, output=log.output, leftovers=leftovers)
         if leftovers:
             await self._linger(job)
 
-    def _attendants(self, job: Job) -> Sequence[Attendant]:  # noqa: ARG002 - none yet
+    async def _fail_try(self, task: Task, ending: Ending) -> bool:
+        """This attempt has failed, and a further one will be made. False: somebody stopped it."""
+        self._put_result(task, ending)
+        self._allowances.release(task.place)
+        due = next_try_at(task)
+        failed = await self._scribe.insist(
+            lambda: self._store.fail_try(task.id, task.attempt, ending, due)
+        )
+        return failed is not None
+
+    def _attendants(self, job: Job) -> Sequence[Attendant]:
         """Who goes with this job."""
-        return ()
+        return (
+            *witnesses(job.task, job.folder),
+            Reporter(self._store, job.task, job.folder, self._report),
+            *watchers(
+                Ledger(self._store, job.task, self._scribe.insist), job.folder, job.tree.members
+            ),
+        )
 
     async def _linger(self, job: Job) -> None:
         """The task has ended, and processes of it have not: watch those, and their output."""
         task = job.task
         with self._watching_log(job) as log:
+            log.attendants = (Drain(job.folder),)
             await job.until_gone()
         job.tree.dissolve()
+        self._allowances.release(task.place)
         output = log.output
-        await self._insist(
+        await self._scribe.insist(
             lambda: self._store.note(
                 task.id, task.attempt, EventKind.LEFTOVERS, Facts(leftovers=0, output=output)
             )
@@ -284,9 +372,14 @@ class ShellWorker:
         # Before the record says so: whoever hears of the end finds it there, and a keeper that is
         # killed in between leaves a task that the next one ends, and not one without its result.
         written = self._put_result(task, ending)
-        await self._insist(
+        if not leftovers:  # after that, which says what its numbers said
+            self._allowances.release(task.place)
+        told = last_of_several(task, ending)
+        if task.place is not None:  # it has run, and will not again
+            handover.discard(self._home, task.id, task.hand_over)
+        await self._scribe.insist(
             lambda: self._store.finish(
-                task.id, task.attempt, ending, output=output, leftovers=leftovers
+                task.id, task.attempt, told, output=output, leftovers=leftovers
             )
         )
         handover.discard(self._home, task.id, task.hand_over)
@@ -301,49 +394,3 @@ class ShellWorker:
             self._report(f"{task.id}: result.json was not written: {error}")
             return False
         return True
-
-    def say(self, task: Task, text: str) -> None:
-        """Something worth telling about a task: in the record and in the log."""
-        self._report(f"{task.id}: {text}")
-        self._note_beside(task, EventKind.DETAIL, detail=text)
-
-    def _note_beside(self, task: Task, kind: EventKind, *, detail: str | None = None) -> None:
-        noted = asyncio.create_task(
-            self._insist(
-                lambda: self._store.note(task.id, task.attempt, kind, Facts(detail=detail))
-            )
-        )
-        self._said.add(noted)
-        noted.add_done_callback(self._said.discard)
-
-    async def begin_ending(self, task: Task, reason: EndedFor) -> None:
-        """Tried once only: a full disk must not keep a job from being ended."""
-        try:
-            await self._store.begin_ending(task.id, task.attempt, reason)
-        except StoreError as error:
-            self._report(f"{task.id}: is ended without a word on disk: {error}")
-
-    async def _insist(self, change: Callable[[], Awaitable[Result]]) -> Result:
-        """Write to the record, again and again while the disk is full or the record is locked."""
-        delay = _RETRY_FIRST_S
-        while True:
-            try:
-                return await change()
-            except StoreError as error:
-                self._report(f"will try again in {delay:.2f} s: {error}")
-            await asyncio.sleep(delay)
-            delay = min(delay * 2, _RETRY_LONGEST_S)
-
-
-class _Entry:
-    """The chronicle of one job."""
-
-    def __init__(self, worker: ShellWorker, task: Task) -> None:
-        self._worker = worker
-        self._task = task
-
-    def say(self, text: str) -> None:
-        self._worker.say(self._task, text)
-
-    async def begin_ending(self, reason: EndedFor) -> None:
-        await self._worker.begin_ending(self._task, reason)

@@ -4,78 +4,32 @@ One door: an event loop in a thread of its own, and every call handed through to
 from several threads. `from backburner.sync import Backburner`.
 """
 
-import asyncio
 import os
-import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from backburner import app
+from backburner.model.channels import Channel
 from backburner.model.ending import TaskError
 from backburner.model.errors import UsageError
 from backburner.model.events import Event
 from backburner.model.limits import (
     DEFAULT_GRACE_S,
     DEFAULT_MAX_RUNTIME_S,
+    DEFAULT_OWNER,
+    DEFAULT_SESSION,
     OUTPUT_MAX_CHARS,
     Settings,
 )
-from backburner.model.signals import SignalState
+from backburner.model.order import Queue
+from backburner.model.questions import Question
+from backburner.model.signals import INBOX, SignalKind, SignalState
 from backburner.model.states import State
 from backburner.model.task import Task as TaskRecord
+from backburner.runtime.tasks import Until
+from backburner.sync.portal import Portal
 from backburner.work.log.read import Chunk, Streams
-
-Result = TypeVar("Result")
-
-
-class _Portal:
-    """An event loop in a thread, and the way into it."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(
-            target=self._loop.run_forever, name="backburner-portal", daemon=True
-        )
-        self._thread.start()
-
-    def call(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Run it there, and wait for it here."""
-        waiting = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return waiting.result()
-        except BaseException:
-            waiting.cancel()  # Ctrl-C here must not leave it running there
-            raise
-
-    def iterate(self, stream: AsyncIterator[Result]) -> Iterator[Result]:
-        """An iterator over what comes out of it."""
-
-        async def following() -> tuple[bool, Result | None]:
-            try:
-                return True, await anext(stream)
-            except StopAsyncIteration:
-                return False, None
-
-        async def close() -> None:
-            closing = getattr(stream, "aclose", None)
-            if closing is not None:
-                await closing()
-
-        try:
-            while True:
-                more, value = self.call(following())
-                if not more:
-                    return
-                yield value  # pyright: ignore[reportReturnType]  # a value where there is more
-        finally:
-            self.call(close())
-
-    def close(self) -> None:
-        """End the loop and its thread."""
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
 
 
 class Backburner:
@@ -83,7 +37,7 @@ class Backburner:
 
     def __init__(self, inner: app.Backburner) -> None:
         self._inner = inner
-        self._portal: _Portal | None = None
+        self._portal: Portal | None = None
 
     @classmethod
     def open(
@@ -93,7 +47,7 @@ class Backburner:
         return cls(app.Backburner.open(home, settings=settings))
 
     def __enter__(self) -> Self:
-        portal = _Portal()
+        portal = Portal()
         try:
             portal.call(self._inner.__aenter__())
         except BaseException:
@@ -114,26 +68,88 @@ class Backburner:
             self._portal = None
 
     @property
-    def _door(self) -> _Portal:
+    def _door(self) -> Portal:
         if self._portal is None:
             raise UsageError("this Backburner is not open", remedy="use: with Backburner.open()")
         return self._portal
 
-    def session(
-        self, name: str = app.DEFAULT_SESSION, *, owner: str = app.DEFAULT_OWNER
-    ) -> "Session":
+    def session(self, name: str = DEFAULT_SESSION, *, owner: str = DEFAULT_OWNER) -> "Session":
         """A conversation, and the tasks that belong to it."""
         return Session(self._door, self._inner.session(name, owner=owner))
 
-    def prune(self, older_than: float | None = None) -> int:
-        """Forget tasks that ended more than this many seconds ago. Answers how many."""
-        return self._door.call(self._inner.prune(older_than))
+    def prune(self, older_than: float | None = None, *, max_size: int | None = None) -> int:
+        """Forget tasks that ended more than this many seconds ago, and the oldest while all
+
+        take more than ``max_size`` bytes on the disk. Answers how many.
+        """
+        return self._door.call(self._inner.prune(older_than, max_size=max_size))
+
+    def add_channel(
+        self,
+        name: str,
+        *,
+        command: str | None = None,
+        webhook: str | None = None,
+        desktop: bool = False,
+        kinds: Collection[SignalKind] | None = None,
+        allow_private: bool = False,
+        session: str | None = None,
+        owner: str = DEFAULT_OWNER,
+    ) -> str | None:
+        """Push signals there too. Answers the key of a webhook, which is not shown again."""
+        work = self._inner.add_channel(
+            name,
+            command=command,
+            webhook=webhook,
+            desktop=desktop,
+            kinds=kinds,
+            allow_private=allow_private,
+            session=session,
+            owner=owner,
+        )
+        return self._door.call(work)
+
+    def remove_channel(self, name: str, *, owner: str = DEFAULT_OWNER) -> None:
+        """Push no more there; what was not delivered is dropped."""
+        self._door.call(self._inner.remove_channel(name, owner=owner))
+
+    def resume_channel(self, name: str, *, owner: str = DEFAULT_OWNER) -> bool:
+        """Go on with a channel whose receiver was gone. False where it was not paused."""
+        return self._door.call(self._inner.resume_channel(name, owner=owner))
+
+    def test_channel(self, name: str, *, owner: str = DEFAULT_OWNER) -> str | None:
+        """Deliver a test from here, now. Answers why it did not work; None where it did."""
+        return self._door.call(self._inner.test_channel(name, owner=owner))
+
+    def channels(self, *, owner: str = DEFAULT_OWNER) -> list[Channel]:
+        """The channels of an owner, by name."""
+        return self._door.call(self._inner.channels(owner=owner))
+
+    def queues(self) -> list[Queue]:
+        """The queues of this home, with how many tasks wait and run in them."""
+        return self._door.call(self._inner.queues())
+
+    def set_queue(self, name: str, width: int) -> Queue:
+        """A new queue, of whose tasks so many run at once; or another width for one."""
+        return self._door.call(self._inner.set_queue(name, width))
+
+    def pause_queue(self, name: str) -> Queue:
+        """Start nothing more of it; what runs goes on."""
+        return self._door.call(self._inner.pause_queue(name))
+
+    def resume_queue(self, name: str) -> Queue:
+        """Go on with a queue that was paused."""
+        return self._door.call(self._inner.resume_queue(name))
+
+    def remove_queue(self, name: str) -> None:
+        """Remove a queue that no task waits or runs in; Conflict where one does."""
+        self._door.call(self._inner.remove_queue(name))
 
 
 class Session:
     """See `backburner.Session`."""
 
-    def __init__(self, portal: _Portal, inner: app.Session) -> None:
+    def __init__(self, portal: Portal, inner: app.Session) -> None:
         self._portal = portal
         self._inner = inner
 
@@ -151,6 +167,23 @@ class Session:
         cwd: str | os.PathLike[str] | None = None,
         env: Mapping[str, str] | None = None,
         separate_stderr: bool = False,
+        stdin: bool = False,
+        pty: bool = False,
+        size: tuple[int, int] | None = None,
+        notify: bool = False,
+        ready_output: str | None = None,
+        ready_port: int | None = None,
+        ready_file: str | os.PathLike[str] | None = None,
+        ready_http: str | None = None,
+        match: str | None = None,
+        silence: float | None = None,
+        after: str | Sequence[str] = (),
+        after_failure: bool = False,
+        retries: int = 0,
+        queue: str | None = None,
+        nice: int | None = None,
+        memory: int | None = None,
+        cpu_time: float | None = None,
         id: str | None = None,
     ) -> "Task":
         """Start a shell task; returns when it is on disk."""
@@ -161,6 +194,23 @@ class Session:
             cwd=cwd,
             env=env,
             separate_stderr=separate_stderr,
+            stdin=stdin,
+            pty=pty,
+            size=size,
+            notify=notify,
+            ready_output=ready_output,
+            ready_port=ready_port,
+            ready_file=ready_file,
+            ready_http=ready_http,
+            match=match,
+            silence=silence,
+            after=after,
+            after_failure=after_failure,
+            retries=retries,
+            queue=queue,
+            nice=nice,
+            memory=memory,
+            cpu_time=cpu_time,
             id=id,
         )
         return Task(self._portal, self._portal.call(work))
@@ -182,17 +232,30 @@ class Session:
             yield Signal(self._portal, signal)
 
     def told(
-        self, *, states: Sequence[SignalState] = (), after: int = 0, limit: int = 100
+        self,
+        *,
+        states: Sequence[SignalState] = (),
+        channel: str | None = INBOX,
+        after: int = 0,
+        limit: int = 100,
     ) -> list["Signal"]:
         """What the session was and is to be told, without claiming anything."""
-        found = self._portal.call(self._inner.told(states=states, after=after, limit=limit))
-        return [Signal(self._portal, signal) for signal in found]
+        work = self._inner.told(states=states, channel=channel, after=after, limit=limit)
+        return [Signal(self._portal, signal) for signal in self._portal.call(work)]
+
+    def wish(self, kinds: Collection[SignalKind] | None) -> None:
+        """What the session wishes to be told from now on: these kinds, none, or None for all."""
+        self._portal.call(self._inner.wish(kinds))
+
+    def wished(self) -> frozenset[SignalKind] | None:
+        """What the session wishes to be told; None for everything."""
+        return self._portal.call(self._inner.wished())
 
 
 class Task:
     """See `backburner.Task`."""
 
-    def __init__(self, portal: _Portal, inner: app.Task) -> None:
+    def __init__(self, portal: Portal, inner: app.Task) -> None:
         self._portal = portal
         self._inner = inner
 
@@ -234,15 +297,27 @@ class Task:
         self._portal.call(self._inner.refresh())
         return self
 
-    def wait(self, timeout: float | None = None) -> Self:
-        """Wait for the end. TimeIsUp after ``timeout`` seconds; the task goes on."""
-        self._portal.call(self._inner.wait(timeout))
+    def wait(self, timeout: float | None = None, *, until: Until = "end") -> Self:
+        """Wait for the end, or until it is ready. TimeIsUp, NeverReady."""
+        self._portal.call(self._inner.wait(timeout, until=until))
         return self
 
     def stop(self, *, force: bool = False, grace: float = DEFAULT_GRACE_S) -> Self:
         """End it and everything it started; returns when nothing is left."""
         self._portal.call(self._inner.stop(force=force, grace=grace))
         return self
+
+    def send(self, text: str, *, question: str | None = None, raw: bool = False) -> str | None:
+        """Answer its oldest open question, or this one; else its standard input gets a line."""
+        return self._portal.call(self._inner.send(text, question=question, raw=raw))
+
+    def send_eof(self) -> None:
+        """Its standard input has come to its end."""
+        self._portal.call(self._inner.send_eof())
+
+    def questions(self) -> list[Question]:
+        """What it has asked in its present attempt, oldest first."""
+        return self._portal.call(self._inner.questions())
 
     def output(
         self,
@@ -285,7 +360,7 @@ class Task:
 class Signal:
     """See `backburner.Signal`."""
 
-    def __init__(self, portal: _Portal, inner: app.Signal) -> None:
+    def __init__(self, portal: Portal, inner: app.Signal) -> None:
         self._portal = portal
         self._inner = inner
 
@@ -310,6 +385,10 @@ class Signal:
     def ack(self) -> bool:
         """It was dealt with. False when that was known already."""
         return self._portal.call(self._inner.ack())
+
+    def resend(self) -> bool:
+        """Send one again that failed or was given up. False where that is not possible."""
+        return self._portal.call(self._inner.resend())
 
     def document(self) -> dict[str, Any]:
         """The signal as JSON."""

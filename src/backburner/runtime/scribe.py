@@ -1,0 +1,71 @@
+"""Writing what happens to jobs into the record, also when the disk is full for a while."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from backburner.model.errors import StoreError
+from backburner.model.events import EventKind
+from backburner.model.task import EndedFor, Task
+from backburner.store.protocol import Facts, Store
+
+Result = TypeVar("Result")
+
+_FIRST_S = 0.05
+_LONGEST_S = 5.0
+
+
+class Scribe:
+    """Writes for one worker. ``report`` is the keeper's own log."""
+
+    def __init__(self, store: Store, report: Callable[[str], None]) -> None:
+        self._store = store
+        self._report = report
+        self._beside: set[asyncio.Task[bool]] = set()
+
+    async def insist(self, change: Callable[[], Awaitable[Result]]) -> Result:
+        """Write to the record, again and again while the disk is full or the record is locked."""
+        delay = _FIRST_S
+        while True:
+            try:
+                return await change()
+            except StoreError as error:
+                self._report(f"will try again in {delay:.2f} s: {error}")
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, _LONGEST_S)
+
+    def say(self, task: Task, text: str) -> None:
+        """Something worth telling about a task: in the record and in the log."""
+        self._report(f"{task.id}: {text}")
+        self.note_beside(task, EventKind.DETAIL, detail=text)
+
+    def note_beside(self, task: Task, kind: EventKind, *, detail: str | None = None) -> None:
+        """Note it without waiting for that."""
+        noted = asyncio.create_task(
+            self.insist(lambda: self._store.note(task.id, task.attempt, kind, Facts(detail=detail)))
+        )
+        self._beside.add(noted)
+        noted.add_done_callback(self._beside.discard)
+
+    async def begin_ending(self, task: Task, reason: EndedFor) -> None:
+        """Tried once only: a full disk must not keep a job from being ended."""
+        try:
+            await self._store.begin_ending(task.id, task.attempt, reason)
+        except StoreError as error:
+            self._report(f"{task.id}: is ended without a word on disk: {error}")
+
+
+class Entry:
+    """The chronicle of one job."""
+
+    def __init__(self, scribe: Scribe, task: Task) -> None:
+        self._scribe = scribe
+        self._task = task
+
+    def say(self, text: str) -> None:
+        """Something worth telling."""
+        self._scribe.say(self._task, text)
+
+    async def begin_ending(self, reason: EndedFor) -> None:
+        """The next thing is a signal to its processes."""
+        await self._scribe.begin_ending(self._task, reason)

@@ -1,0 +1,111 @@
+"""Sending something to a running task: the answer to its question, else input."""
+
+import asyncio
+
+from backburner.model.errors import InputNotYet, InputRefused, NobodyAsked, NotFound, UsageError
+from backburner.model.home import AttemptFolder, Home
+from backburner.model.input import Input
+from backburner.model.limits import ANSWER_MAX_BYTES
+from backburner.model.states import State
+from backburner.model.task import Task
+from backburner.runtime.election import call_keeper
+from backburner.store.protocol import Scope, Store
+from backburner.work import input as job_input
+from backburner.work.shell import input_of
+
+_START_S = 5.0
+
+
+async def send(
+    store: Store,
+    home: Home,
+    task_id: str,
+    scope: Scope,
+    text: str,
+    *,
+    question: str | None = None,
+    raw: bool = False,
+) -> str | None:
+    """Answer the oldest open question, or this one; without one, input: a line, unless ``raw``.
+
+    Which question was answered, None for input. NobodyAsked where there is neither.
+    """
+    data = _checked(text)
+    answered = await store.answer(task_id, scope, text, question=question)
+    if answered is not None:
+        call_keeper(home)  # who hands it on
+        return answered
+    task = await _task(store, task_id, scope)
+    if question is not None:
+        raise NobodyAsked(
+            f"{task_id} has no open question {question!r}",
+            remedy=f"see what it asks: backburner show {task_id}",
+        )
+    folder = _folder_with_input(home, await _started(store, task, scope))
+    # What the Enter key of a terminal sends; programs that read keys one by one know no other.
+    enter = b"\r" if input_of(task.spec) is Input.PTY else b"\n"
+    await asyncio.to_thread(job_input.send, folder, data if raw else data + enter)
+    return None
+
+
+async def send_eof(store: Store, home: Home, task_id: str, scope: Scope) -> None:
+    """Its input has come to its end."""
+    task = await _started(store, await _task(store, task_id, scope), scope)
+    folder = _folder_with_input(home, task)
+    await asyncio.to_thread(job_input.send_eof, folder)
+
+
+def _checked(text: str) -> bytes:
+    try:
+        data = text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise UsageError("what is sent is no UTF-8", remedy="send texts only") from None
+    if len(data) > ANSWER_MAX_BYTES:
+        raise UsageError(
+            f"what is sent is longer than {ANSWER_MAX_BYTES // 1024} KiB",
+            remedy="put it into a file and send its name",
+        )
+    return data
+
+
+async def _task(store: Store, task_id: str, scope: Scope) -> Task:
+    task = await store.get(task_id, scope)
+    if task is None:
+        raise NotFound(f"no task {task_id!r} in session {scope.session!r}")
+    return task
+
+
+async def _started(store: Store, task: Task, scope: Scope) -> Task:
+    """The task, once it has started: who starts one and sends at once is a moment too early.
+
+    One that waits for longer, for its queue or another task, comes back as it is.
+    """
+    bell = asyncio.Event()
+    unsubscribe = store.on_change(bell.set)
+    try:
+        async with asyncio.timeout(_START_S):
+            while task.state is State.QUEUED and input_of(task.spec) is not Input.NONE:
+                bell.clear()
+                task = await _task(store, task.id, scope)
+                if task.state is State.QUEUED:
+                    await bell.wait()
+    except TimeoutError:
+        pass
+    finally:
+        unsubscribe()
+    return task
+
+
+def _folder_with_input(home: Home, task: Task) -> AttemptFolder:
+    if task.state.terminal:
+        raise InputRefused(f"{task.id} has ended", remedy=f"see how: backburner show {task.id}")
+    if input_of(task.spec) is Input.NONE:
+        raise NobodyAsked(
+            f"{task.id} has asked nothing, and takes no input",
+            remedy="start it with --stdin to send it input",
+        )
+    if task.state is State.QUEUED:
+        raise InputNotYet(
+            f"{task.id} has not started yet", remedy="send again when it runs; nothing was sent"
+        )
+    return home.attempt(task.id, task.attempt)

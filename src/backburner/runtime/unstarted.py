@@ -1,0 +1,27 @@
+"""E4: what every ended task has in its folder, for one that ended before it was ever started."""
+
+import contextlib
+import os
+
+from backburner.model.ending import Ending
+from backburner.model.home import Home
+from backburner.model.task import Task
+from backburner.work.process import condition
+
+
+def leave_result(home: Home, task: Task) -> None:
+    """Put `result.json` and an empty log in place, where the task has ended without a start.
+
+    By whoever ends it, and once more by a keeper that was about to start it and empties the folder
+    for that.
+    """
+    if not task.state.terminal or task.started_at is not None:
+        return
+    folder = home.attempt(task.id, task.attempt)
+    if os.path.exists(folder.result):
+        return
+    error = task.error
+    ending = Ending.canceled() if error is None else Ending.failed(error.kind, error.message)
+    with contextlib.suppress(OSError):  # a full disk; the record has it too
+        condition.settle(folder, ending)
+        os.close(os.open(folder.log, os.O_WRONLY | os.O_CREAT, 0o600))

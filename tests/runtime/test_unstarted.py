@@ -1,0 +1,72 @@
+"""E4: `output.log` and `result.json` exist for every end, also of what never ran."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backburner import Backburner, State, Task, UsageError
+from tests.faults.victims import nobody_keeps
+
+
+def result_of(task: Task) -> Any:
+    paths = task.document()["paths"]
+    assert Path(paths["log"]).exists()
+    return json.loads(Path(paths["result"]).read_text())
+
+
+async def test_e4_of_one_that_was_stopped_before_its_start(shared_home: Path) -> None:
+    async with Backburner.open(shared_home) as bb:
+        with nobody_keeps(shared_home):
+            task = await bb.session("s").run("true")
+            await task.stop()
+        assert task.state is State.CANCELED
+        assert result_of(task)["status"] == "canceled"
+        assert (await task.output()).text == ""
+
+
+async def test_e4_of_one_that_could_not_start(shared_home: Path) -> None:
+    async with Backburner.open(shared_home) as bb:
+        task = await bb.session("s").run(["no-such-program-here"])
+        result = result_of(task)
+        assert result["status"] == "failed"
+        assert result["error"]["kind"] == "spawn"
+
+
+@pytest.mark.slow
+async def test_e4_of_those_that_are_stopped_in_the_moment_of_their_start(
+    shared_home: Path,
+) -> None:
+    """The keeper may be about to start it, and empties its folder for that."""
+    async with Backburner.open(shared_home) as bb:
+        session = bb.session("s")
+
+        async def one() -> Task:
+            task = await session.run("sleep 60")
+            await task.stop(force=True)
+            return task
+
+        tasks = await asyncio.gather(*(one() for _ in range(40)))
+        for task in tasks:
+            assert task.state is State.CANCELED
+
+        def all_there() -> bool:
+            return all(Path(task.document()["paths"]["result"]).exists() for task in tasks)
+
+        from tests.waiting import wait_until_async
+
+        await wait_until_async(all_there, timeout=10, message="a result is missing")
+        assert {result_of(task)["status"] for task in tasks} == {"canceled"}
+
+
+@pytest.mark.parametrize("name", ["a\udcff", "nul\0", "\ud800"])
+async def test_names_that_the_record_could_not_give_back(shared_home: Path, name: str) -> None:
+    async with Backburner.open(shared_home) as bb:
+        with pytest.raises(UsageError, match="name of a session"):
+            bb.session(name)
+        with pytest.raises(UsageError, match="name of a session"):
+            bb.session("s", owner=name)
+        for fine in ("ünïcode", "日本語", "with blank", "🙂"):
+            assert bb.session(fine).name == fine

@@ -1,0 +1,63 @@
+"""X4: a session is told when a job has printed nothing for too long, once for each silence."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from backburner import Backburner, SignalKind
+from tests.runtime.watching.told import events, told, until_told
+
+pytestmark = pytest.mark.slow
+
+
+async def test_x4_each_silence_is_told_once(shared_home: Path) -> None:
+    async with Backburner.open(shared_home) as bb:
+        session = bb.session("silent")
+        line = "echo one; read -r; echo two; exec sleep 60"
+        task = await session.run(line, silence=1, title="build", stdin=True)
+        (signal,) = await until_told(session, SignalKind.SILENT)
+        assert signal["text"] == f"build ({task.id}) has printed nothing for 1.0s"
+        assert signal["data"] == {"silence_s": 1}
+        started = task.record.started_at or (await task.refresh()).record.started_at
+        (event,) = [
+            event async for event in task.events(follow=False) if event.kind.value == "silent"
+        ]
+        assert started is not None
+        assert event.at - started >= 0.9e6
+        await task.send("go on")
+        await until_told(session, SignalKind.SILENT, 2)
+        await task.stop(force=True)
+        assert len(await told(session, SignalKind.SILENT)) == 2
+        assert len(await events(task, "silent")) == 2
+
+
+async def test_x4_a_job_that_prints_is_not_silent(shared_home: Path) -> None:
+    async with Backburner.open(shared_home) as bb:
+        session = bb.session("talks")
+        line = "for i in $(seq 8); do echo $i >&2; sleep 0.3; done"
+        await (await session.run(line, silence=1.5, separate_stderr=True)).wait(30)
+        assert await told(session, SignalKind.SILENT) == []
+
+
+async def test_x4_a_job_that_never_prints_is_silent_from_its_start(shared_home: Path) -> None:
+    async with Backburner.open(shared_home) as bb:
+        session = bb.session("never")
+        task = await session.run("sleep 60", silence=1)
+        await until_told(session, SignalKind.SILENT)
+        await task.stop(force=True)
+
+
+async def test_x4_x5_a_job_that_waits_for_an_answer_is_not_silent(shared_home: Path) -> None:
+    async with Backburner.open(shared_home) as bb:
+        session = bb.session("asks")
+        line = f"{sys.executable} -m backburner.cli ask 'Go on?'; echo asked; exec sleep 60"
+        task = await session.run(line, silence=1.5)
+        await until_told(session, SignalKind.INPUT_REQUIRED)
+        other = await session.run("sleep 2.5")
+        await other.wait(30)
+        before = len(await told(session, SignalKind.SILENT))
+        assert before == 0
+        await task.send("yes")
+        await until_told(session, SignalKind.SILENT)
+        await task.stop(force=True)

@@ -167,6 +167,21 @@ class Terminal:
         self.process.wait(TIME_LIMIT)
         return self._seen.decode().replace("\r\n", "\n")
 
+    def type(self, keys: str) -> None:
+        """As a person at the keyboard."""
+        os.write(self._fd, keys.encode())
+
+    def settings(self) -> list[Any]:
+        """What the terminal does with keys and lines: a program has to leave it as it was."""
+        return termios.tcgetattr(self._fd)
+
+    def close(self) -> int:
+        """As when a person closes the window; the exit status."""
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nowhere, self._fd)
+        os.close(nowhere)
+        return self.process.wait(TIME_LIMIT)
+
     def interrupt(self) -> int:
         """Ctrl-C as the terminal sends it; the exit status."""
         self.process.send_signal(signal.SIGINT)

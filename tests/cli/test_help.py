@@ -23,8 +23,9 @@ def test_every_command_explains_itself(backburner: Program, golden: Golden, comm
     shown = backburner(command, "--help")
     assert (shown.code, shown.err) == (0, "")
     assert "Examples:" in shown.out
-    for option in ("--home", "--session", "--json"):
-        assert option in shown.out
+    if "VERB" not in shown.out:  # each verb has them, and explains itself
+        for option in ("--home", "--session", "--json"):
+            assert option in shown.out
     golden.check(f"help-{command}", shown.out, exact=True)
 
 
@@ -45,26 +46,12 @@ def test_the_installed_program_is_the_same(backburner: Program) -> None:
     assert done.stdout == backburner("--version").out
 
 
-@pytest.mark.parametrize(
-    "option",
-    [
-        "--stdin",
-        "--pty",
-        "--after=bg_1",
-        "--retries=1",
-        "--nice=1",
-        "--memory=2G",
-        "--ready-port=1",
-    ],
-)
-def test_what_is_not_there_yet_is_refused(option: str) -> None:
-    with pytest.raises(UsageError, match=f"no such option: {option.partition('=')[0]}"):
-        run_program(["run", option, "--", "true"])
+def test_an_option_that_is_not_there_is_refused() -> None:
+    with pytest.raises(UsageError, match="no such option: --ready-when"):
+        run_program(["run", "--ready-when=1", "--", "true"])
 
 
-@pytest.mark.parametrize(
-    "command", ["send", "schedule", "top", "serve", "mcp", "gateway", "worker"]
-)
+@pytest.mark.parametrize("command", ["schedule", "serve", "mcp", "gateway", "worker"])
 def test_commands_that_are_not_there_yet_are_refused(command: str) -> None:
     with pytest.raises(UsageError, match=f"no such command '{command}'"):
         run_program([command])

@@ -32,7 +32,8 @@ def test_show_as_json(backburner: Program) -> None:
     backburner("run", "--id", "job", "--", "sleep", "60")
     wait_until(lambda: len(backburner("show", "--json", "job").json["processes"]) == 2)
     task = backburner("show", "--json", "job").json
-    assert task.keys() == TASK_KEYS | {"command", "events", "signals", "processes"}
+    added = {"command", "events", "signals", "processes", "questions"}
+    assert task.keys() == TASK_KEYS | added
     assert task["command"] == "sleep 60"
     assert [event["kind"] for event in task["events"]] == ["created", "started"]
     assert task["signals"] == []
@@ -47,7 +48,7 @@ def test_show_as_json(backburner: Program) -> None:
     (signal,) = stopped["signals"]
     assert signal.keys() == {
         "id", "key", "task", "session", "kind", "text", "data", "state", "reason", "channel",
-        "tries", "created_at", "delivered_at",
+        "tries", "created_at", "delivered_at", "retry_at",
     }  # fmt: skip
     assert (signal["task"], signal["kind"], signal["state"]) == ("job", "canceled", "pending")
 

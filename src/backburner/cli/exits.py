@@ -11,6 +11,8 @@ NOT_FOUND = 3
 STOPPED = 6
 TIME_IS_UP = 124
 INTERRUPTED = 130
+TERMINATED = 143
+"""What a shell reports for a program that was asked to end."""
 BROKEN_PIPE = 141
 """What a shell reports for a program that ended because nobody reads its output."""
 

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from backburner.cli import phrases, say, terminal
+from backburner.cli import bars, phrases, say, terminal
 from backburner.cli.place import Place, place
 from backburner.cli.table import Cell, Column, Row, Table
 from backburner.model import clock
@@ -15,6 +15,7 @@ from backburner.runtime.glance import Glance
 from backburner.store.protocol import Scope
 
 RECENT = 50
+_BAR_COLUMNS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +93,17 @@ def _print_documents(glance: Glance, pages: Iterator[list[Task]]) -> None:
 
 
 def _print_table(listing: Listing, at: Place, pages: Iterator[list[Task]], *, more: bool) -> None:
-    table = task_table(listing, width=terminal.width(sys.stdout))
+    width = terminal.width(sys.stdout)
     now = clock.now()
-    empty = True
+    table: Table | None = None
+    progress = False
     for page in pages:
-        empty = False
-        for line in table.lines(task_rows(listing, page, now)):
+        if table is None:
+            progress = any(map(bars.shows_progress, page))
+            table = task_table(listing, width=width, progress=progress)
+        for line in table.lines(task_rows(listing, page, now, progress=progress)):
             say.data(line)
-    if empty:
+    if table is None:
         say.message(no_tasks(listing, at))
     elif more:
         say.message(f"the newest {RECENT} are shown; -a shows all")
@@ -113,21 +117,24 @@ def no_tasks(listing: Listing, at: Place) -> str:
     return which if listing.all_sessions else f"{which} in session {at.session!r}"
 
 
-def task_table(listing: Listing, *, width: int | None) -> Table:
-    """The table that `task_rows` fills."""
+def task_table(listing: Listing, *, width: int | None, progress: bool) -> Table:
+    """The table that `task_rows` fills; bars have a column where there are any."""
     columns = [
         Column("ID"),
         *([Column("SESSION", least=8)] if listing.all_sessions else []),
         Column("STATE"),
         Column("AGE", right=True),
         Column("TOOK", right=True),
+        *([Column("PROGRESS", least=6)] if progress else []),
         Column("RESULT", least=6),
         Column("TITLE", least=6),
     ]
     return Table(columns, width=width, colours=terminal.shows_colours(sys.stdout))
 
 
-def task_rows(listing: Listing, tasks: Sequence[Task], now: clock.Instant) -> list[Row]:
+def task_rows(
+    listing: Listing, tasks: Sequence[Task], now: clock.Instant, *, progress: bool
+) -> list[Row]:
     """A row for each task."""
     return [
         [
@@ -136,8 +143,17 @@ def task_rows(listing: Listing, tasks: Sequence[Task], now: clock.Instant) -> li
             Cell(task.state.value, phrases.STATE_COLOURS[task.state]),
             Cell(phrases.since(task.created_at, now)),
             Cell(phrases.took(task, now)),
-            Cell(phrases.outcome(task), "red" if task.state is State.FAILED else None),
+            *([_progress_cell(task)] if progress else []),
+            Cell(
+                phrases.outcome(task, bar=progress),
+                "red" if task.state is State.FAILED else None,
+            ),
             Cell(task.title),
         ]
         for task in tasks
     ]
+
+
+def _progress_cell(task: Task) -> Cell:
+    shown = bars.percent_and_bar(task.progress, _BAR_COLUMNS) if bars.shows_progress(task) else ""
+    return Cell(shown, phrases.STATE_COLOURS[task.state])

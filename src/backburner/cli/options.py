@@ -1,11 +1,13 @@
 """The options that every command has, and reading the values that options take."""
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import typer
 
 from backburner.model.clock import parse_duration
 from backburner.model.errors import UsageError
+from backburner.model.signals import SignalKind, to_kinds
 
 HomeOption = Annotated[
     str | None,
@@ -57,3 +59,11 @@ def variables(given: list[str]) -> dict[str, str]:
             )
         found[name] = value
     return found
+
+
+def signal_kinds(given: Iterable[str], option: str) -> frozenset[SignalKind]:
+    """Kinds of signals that were given to an option."""
+    try:
+        return to_kinds(name.strip() for name in given)
+    except UsageError as error:
+        raise UsageError(f"{option}: {error.message}", remedy=error.remedy) from None

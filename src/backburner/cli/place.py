@@ -42,6 +42,10 @@ def place(home: str | None, session: str | None) -> Place:
         from backburner.model.errors import UsageError
 
         raise UsageError("a session needs a name", remedy="give one to --session, or leave it out")
+    if not session.isascii():
+        from backburner.model.session import check_name
+
+        check_name(session)
     return Place(Home(root), session)
 
 

@@ -1,5 +1,6 @@
 """`show`: everything about one task, on one screen."""
 
+import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,21 +8,33 @@ from datetime import datetime
 from typing import Any
 
 from backburner.app import Backburner, Task
-from backburner.cli import phrases, terminal
+from backburner.cli import bars, phrases, terminal
 from backburner.cli.processes import ProcessUse, processes_of
 from backburner.cli.table import Cell, Column, Row, Table
 from backburner.cli.textwidth import clean, cut
 from backburner.cli.timeline import event_text
 from backburner.model import clock
-from backburner.model.document import event_document, signal_document
+from backburner.model.document import (
+    Artifact,
+    event_document,
+    question_document,
+    signal_document,
+)
 from backburner.model.events import Event, EventKind
+from backburner.model.input import Input
 from backburner.model.limits import DEFAULT_SESSION
-from backburner.model.signals import Signal, SignalState
+from backburner.model.questions import Question
+from backburner.model.signals import INBOX, Signal, SignalState
+from backburner.model.task import preview
+from backburner.model.watching import Watching, ready_when
+from backburner.runtime.allowance import limits_in_force
 from backburner.work.log.marks import byte_count
 from backburner.work.log.read import Chunk
-from backburner.work.shell import shown_command
+from backburner.work.shell import input_of, shown_command
 
 _LAST_LINES = 10
+_BAR_COLUMNS = 20
+_RESULT_CHARS = 200
 _MARGIN = "  "
 
 
@@ -34,6 +47,7 @@ class Portrait:
     events: list[Event]
     signals: list[Signal]
     processes: list[ProcessUse]
+    questions: list[Question]
     output: Chunk
 
     def document(self) -> dict[str, Any]:
@@ -44,6 +58,7 @@ class Portrait:
             "events": [event_document(event) for event in self.events],
             "signals": [signal_document(signal) for signal in self.signals],
             "processes": [process.document() for process in self.processes],
+            "questions": [question_document(question) for question in self.questions],
         }
 
     def lines(self) -> Iterator[str]:
@@ -95,15 +110,56 @@ class Portrait:
             ("finished", _moment(record.finished_at, self.now)),
             ("run time", f"{took} ({within})" if took else within),
             ("exit code", "" if record.exit_code is None else str(record.exit_code)),
-            ("attempt", str(record.attempt) if record.attempt > 1 else ""),
-            ("progress", phrases.progress(record.progress) if record.progress else ""),
+            ("attempt", phrases.tries(record)),
+            ("queue", record.queue or ""),
+            ("after", ", ".join(record.after)),
+            ("waits", self._waits()),
+            ("limits", ", ".join(limits_in_force(record))),
+            ("progress", self._progress()),
             ("detail", record.detail or ""),
+            *(("asks", _asked(each, self.now)) for each in self.questions if each.open),
+            ("result", _result(record.result)),
+            *(("artifact", f"{each.name}, {byte_count(each.bytes)}") for each in self._artifacts()),
+            ("ready", self._ready()),
+            *Watching.from_spec(spec).described().items(),
+            ("input", self._input()),
             ("stopping", self._stopping()),
             ("left behind", phrases.processes(record.leftovers) if record.leftovers else ""),
             ("parent", record.parent or ""),
             *(("signal", _told(signal, self.now)) for signal in self.signals),
         ]
         return [[Cell(name, "dim"), Cell(value)] for name, value in facts if value]
+
+    def _ready(self) -> str:
+        record = self.task.record
+        ready = ready_when(record)
+        if ready is None:
+            return ""
+        if record.ready_at is not None:
+            return f"{_moment(record.ready_at, self.now)}: {ready.described}"
+        return f"{'never was' if record.state.terminal else 'not yet'}: when {ready.described}"
+
+    def _artifacts(self) -> list[Artifact]:
+        return [Artifact(**each) for each in self.task.document()["artifacts"]]
+
+    def _waits(self) -> str:
+        wait = self.task.record.wait
+        return "" if wait is None else phrases.waiting(wait, self.now).removeprefix("waits ")
+
+    def _input(self) -> str:
+        if self.task.state.terminal:
+            return ""
+        return {
+            Input.NONE: "",
+            Input.PIPE: f"backburner send {self.task.id} TEXT, then --eof",
+            Input.PTY: f"a terminal: backburner attach {self.task.id}",
+        }[input_of(self.task.record.spec)]
+
+    def _progress(self) -> str:
+        given = self.task.record.progress
+        part = bars.fraction(given)
+        bar = f"{bars.bar(part, _BAR_COLUMNS)} " if part is not None else ""
+        return f"{bar}{phrases.progress(given)}" if given else ""
 
     def _stopping(self) -> str:
         stop = self.task.record.stop
@@ -142,6 +198,7 @@ async def look_at(backburner: Backburner, task: Task) -> Portrait:
             backburner.session(task.record.session, owner=task.record.owner).scope, task=task.id
         ),
         processes=processes_of(backburner.home, task.record),
+        questions=await task.questions(),
         output=output,
     )
 
@@ -195,6 +252,15 @@ def _moment(instant: clock.Instant | None, now: clock.Instant) -> str:
     return f"{local:%Y-%m-%d %H:%M:%S} ({phrases.since(instant, now)} ago)"
 
 
+def _asked(question: Question, now: clock.Instant) -> str:
+    text = " ".join(question.text.split())
+    return f"{text} ({question.id}, {phrases.since(question.asked_at, now)} ago)"
+
+
+def _result(value: Any) -> str:
+    return "" if value is None else preview(json.dumps(value, ensure_ascii=False), _RESULT_CHARS)
+
+
 def _told(signal: Signal, now: clock.Instant) -> str:
     match signal.state:
         case SignalState.DELIVERED:
@@ -206,7 +272,8 @@ def _told(signal: Signal, now: clock.Instant) -> str:
             said = "claimed: someone has it and has not acknowledged it yet"
         case SignalState.FAILED | SignalState.DROPPED:
             said = f"{signal.state.value}: {signal.reason}"
-    return f"{signal.kind.value}, {said}"
+    through = "" if signal.channel == INBOX else f" through {signal.channel}"
+    return f"{signal.kind.value}{through}, {said}"
 
 
 def _event_colour(event: Event) -> str | None:

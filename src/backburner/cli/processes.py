@@ -9,6 +9,7 @@ import psutil
 
 from backburner.model.home import Home
 from backburner.model.task import Task
+from backburner.work.holder.launch import is_holder, shown_holder
 from backburner.work.process.mark import mark_for
 from backburner.work.process.tree import Tree
 
@@ -78,6 +79,13 @@ def _in_order(parents: dict[int, int]) -> list[tuple[int, int]]:
     return order
 
 
+def _shown(words: list[str]) -> str:
+    """The command line. The programs of wrapper and holder are ours, and long."""
+    if is_holder(words):
+        return shown_holder(words)
+    return words[0] if words[0] == "backburner-job" else " ".join(words)
+
+
 def _use(process: psutil.Process, parent: int, depth: int) -> ProcessUse | None:
     try:
         with process.oneshot():
@@ -86,8 +94,7 @@ def _use(process: psutil.Process, parent: int, depth: int) -> ProcessUse | None:
                 pid=process.pid,
                 parent=parent,
                 depth=depth,
-                # The wrapper's script is ours, and long.
-                command=words[0] if words[0] == "backburner-job" else " ".join(words),
+                command=_shown(words),
                 cpu_percent=process.cpu_percent(),
                 memory_bytes=process.memory_info().rss,
                 seconds=max(0.0, round(time.time() - process.create_time(), 1)),

@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 from typing import Annotated, Any, cast
 
 import typer
@@ -11,7 +12,11 @@ import backburner
 from backburner.cli import exits
 from backburner.model.errors import UsageError
 
-COMMANDS = ("run", "ls", "show", "logs", "wait", "stop", "rerun", "signals", "prune", "doctor")
+COMMANDS = (
+    "run", "ls", "top", "show", "logs", "wait", "stop", "send", "attach", "rerun",
+    "signals", "channel", "session", "queue", "prune", "doctor", "completion", "service",
+    "status", "progress", "result", "artifact", "ask",
+)  # fmt: skip
 
 
 def run_program(argv: list[str]) -> int:
@@ -42,12 +47,34 @@ def build(only: str | None = None) -> typer.Typer:
     app.callback(invoke_without_command=True, epilog=_BELOW)(_program)
     for name in COMMANDS if only is None else (only,):
         module = import_module(f"backburner.cli.commands.{name}")
-        app.command(
-            name,
-            epilog=_examples(module.EXAMPLES),
-            context_settings=getattr(module, "CONTEXT", {}),
-        )(_later(module.command))
+        if hasattr(module, "VERBS"):
+            app.add_typer(_group(module), name=name)
+        else:
+            _add(app, name, module.command, module)
     return app
+
+
+def _add(app: typer.Typer, name: str, command: Callable[..., int], module: ModuleType) -> None:
+    examples: tuple[str, ...] = module.EXAMPLES
+    if command is not getattr(module, "command", None):  # a verb: the examples that show it
+        examples = tuple(line for line in examples if line.split()[2] == name)
+    app.command(name, epilog=_examples(examples), context_settings=getattr(module, "CONTEXT", {}))(
+        _later(command)
+    )
+
+
+def _group(module: ModuleType) -> typer.Typer:
+    """A command with verbs of its own: its module has VERBS, by name, in the place of `command`."""
+    group = typer.Typer(
+        help=module.HELP,
+        epilog=_examples(module.EXAMPLES),
+        no_args_is_help=False,
+        rich_markup_mode=None,
+        subcommand_metavar="VERB",
+    )
+    for verb, command in module.VERBS.items():
+        _add(group, verb, command, module)
+    return group
 
 
 def _later(command: Callable[..., int]) -> Callable[..., Callable[[], int]]:

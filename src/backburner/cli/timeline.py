@@ -7,6 +7,7 @@ from backburner.cli import phrases
 from backburner.model import clock
 from backburner.model.events import Event, EventKind
 from backburner.model.task import EndedFor, Progress
+from backburner.work.log.marks import byte_count
 
 Data = dict[str, Any]
 
@@ -19,7 +20,8 @@ def event_text(event: Event) -> str:
 
 def _finished(data: Data) -> str:
     error = data.get("error")
-    said = f"{data.get('state', '')}: {error['message']}" if error else data.get("state", "")
+    why = error["message"] if error else data.get("summary")
+    said = f"{data.get('state', '')}: {why}" if why else data.get("state", "")
     left = data.get("leftovers")
     return f"{said}, {phrases.processes(left)} left behind" if left else said
 
@@ -43,6 +45,14 @@ def _leftovers(data: Data) -> str:
     return f"{phrases.processes(left)} left" if left else "all ended"
 
 
+def _artifact(data: Data) -> str:
+    return f"{data.get('name')}, {byte_count(data.get('bytes', 0))}"
+
+
+def _result(data: Data) -> str:
+    return byte_count(data["bytes"]) if "bytes" in data else ""
+
+
 def _progress(data: Data) -> str:
     return phrases.progress(Progress(**data["progress"]))
 
@@ -62,7 +72,8 @@ _SAYINGS: dict[EventKind, Callable[[Data], str]] = {
     EventKind.MATCH: _of("text"),
     EventKind.SILENT: _of("text"),
     EventKind.ASKED: _of("text"),
-    EventKind.ARTIFACT: _of("name"),
+    EventKind.ARTIFACT: _artifact,
+    EventKind.RESULT: _result,
     EventKind.LEFTOVERS: _leftovers,
     EventKind.FINISHED: _finished,
 }

@@ -5,7 +5,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from backburner.cli import say, terminal
+from backburner.cli import bars, exits, say, terminal
 from backburner.cli.listing import Listing, no_tasks, select, task_rows, task_table
 from backburner.cli.place import Place, act
 from backburner.model import clock
@@ -21,6 +21,7 @@ _TICK_S = 1.0
 """Ages are drawn anew this often; the record is not asked for that."""
 _FLOOR_S = 0.1
 """Between two looks at the record, however much happens in it."""
+_ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 
 _OTHER_SCREEN = "\x1b[?1049h\x1b[?25l"
 _FIRST_SCREEN = "\x1b[?25h\x1b[?1049l"
@@ -44,18 +45,21 @@ class _Screen:
         self._store = backburner.store
         self._changed = asyncio.Event()
         self._resized = asyncio.Event()
+        self._ended = asyncio.Event()
 
     async def show(self) -> int:
         """Draw until interrupted."""
         unsubscribe = self._store.on_change(self._changed.set)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGWINCH, self._resized.set)
+        for ending in _ENDINGS:  # else the person would be left on the other screen
+            loop.add_signal_handler(ending, self._ended.set)
         say.at_once(_OTHER_SCREEN)
         tasks: list[Task] = []
         try:
             with Glance(self._at.home) as glance:
                 self._changed.set()
-                while True:
+                while not self._ended.is_set():
                     if self._changed.is_set():
                         self._changed.clear()
                         pages, _ = select(glance, self._listing, self._at)
@@ -63,16 +67,18 @@ class _Screen:
                     self._resized.clear()
                     self._draw(tasks)
                     await self._next_reason(tasks)
+            return exits.TERMINATED
         finally:
             say.at_once(_FIRST_SCREEN)
-            loop.remove_signal_handler(signal.SIGWINCH)
+            for handled in (signal.SIGWINCH, *_ENDINGS):
+                loop.remove_signal_handler(handled)
             unsubscribe()
 
     async def _next_reason(self, tasks: list[Task]) -> None:
-        """Wait for a change, a new size, or the next second of something that runs."""
+        """Wait for a change, a new size, the end, or the next second of something that runs."""
         waiting = {
-            asyncio.ensure_future(self._changed.wait()),
-            asyncio.ensure_future(self._resized.wait()),
+            asyncio.ensure_future(event.wait())
+            for event in (self._changed, self._resized, self._ended)
         }
         ticking = any(not task.state.terminal for task in tasks)
         try:
@@ -89,8 +95,10 @@ class _Screen:
     def _draw(self, tasks: list[Task]) -> None:
         size = terminal.size(sys.stdout)
         assert size is not None
-        table = task_table(self._listing, width=size.columns)
-        lines = list(table.lines(task_rows(self._listing, tasks, clock.now())))
+        progress = any(map(bars.shows_progress, tasks))
+        table = task_table(self._listing, width=size.columns, progress=progress)
+        rows = task_rows(self._listing, tasks, clock.now(), progress=progress)
+        lines = list(table.lines(rows))
         if not tasks:
             lines = [no_tasks(self._listing, self._at)]
         room = size.lines - 1

@@ -18,7 +18,8 @@ def command(
     """Check this machine and this home.
 
     Can the promises be kept here? Each check is ok, warn (it works, and not as well as it could)
-    or fail; exits with 1 when one fails. Nothing that it tries out stays.
+    or fail; exits with 1 when one fails. What is not well is said with why it matters and what to
+    do: also what would end tasks at a logout or with a container. Nothing that it tries out stays.
     """
     from backburner.cli.checks import Level, examine
 
@@ -30,6 +31,7 @@ def command(
                     "check": finding.check,
                     "level": finding.level.value,
                     "text": finding.text,
+                    "why": finding.why or None,
                     "remedy": finding.remedy or None,
                 }
                 for finding in findings
@@ -47,6 +49,8 @@ def command(
         ]
         for line, finding in zip(table.lines(rows), findings, strict=True):
             say.data(line)
+            if finding.why:
+                say.data(f"      {finding.why}")
             if finding.remedy:
                 say.data(f"      → {finding.remedy}")
     failed = any(finding.level is Level.FAIL for finding in findings)

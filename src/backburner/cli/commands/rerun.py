@@ -21,10 +21,10 @@ def command(
 ) -> int:
     """Run the command of a task again, as a new task.
 
-    ID is the id of a task, or enough of it. Prints the new id. Title, folder, limits and the
-    variables given with --env are the same; all other variables are those of here. A variable
-    whose value was not kept, because its name says that it is a secret, has to be given again
-    with `run`.
+    ID is the id of a task, or enough of it. Prints the new id. Title, folder, queue, retries,
+    limits and the variables given with --env are the same; all other variables are those of here.
+    It waits for no other task. A variable whose value was not kept, because its name says that it
+    is a secret, has to be given again with `run`.
     """
 
     async def work(_: "Backburner", session: "Session") -> int:

@@ -6,11 +6,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backburner.cli import exits, phrases, say, terminal
+from backburner.cli import exits, order_options, phrases, ready_options, say, terminal
 from backburner.cli.options import HomeOption, JsonOption, SessionOption, seconds, variables
+from backburner.cli.order_options import (
+    AfterFailureOption,
+    AfterOption,
+    CpuTimeOption,
+    MemoryOption,
+    NiceOption,
+    QueueOption,
+    RetriesOption,
+)
 from backburner.cli.place import act, place
+from backburner.cli.ready_options import (
+    MatchOption,
+    ReadyFileOption,
+    ReadyHttpOption,
+    ReadyOutputOption,
+    ReadyPortOption,
+    SilenceOption,
+)
 from backburner.model import clock
 from backburner.model.errors import UsageError
+from backburner.model.input import WindowSize
 
 if TYPE_CHECKING:
     from backburner.app import Backburner, Session, Task
@@ -23,6 +41,13 @@ EXAMPLES = (
     "backburner run -- rsync -a photos/ nas:photos/  several: the words of a command",
     "backburner run --title nightly --max-runtime 6h --cwd /srv --env CI=1 -- ./build.sh",
     "backburner run --id deploy-42 -- ./deploy.sh    the same id again starts nothing new",
+    "backburner run --stdin -- python3 -i              then: backburner send ID 'print(6 * 7)'",
+    "backburner run --pty --size 120x40 -- htop        then: backburner attach ID",
+    "backburner run --ready-port 8080 -- ./serve        then: backburner wait --for ready ID",
+    "backburner run --ready-output 'listening on' --match 'ERROR|WARN' --silence 10m -- ./serve",
+    "backburner run --notify -- make                 a notification on this screen at its end",
+    "backburner run --after bg_7k2m --retries 3 -- ./upload.sh",
+    "backburner run --queue build --nice 10 --memory 2G --cpu-time 30m -- make",
     "backburner run --wait --separate-stderr -- ./report.sh >report.txt",
 )
 
@@ -56,12 +81,45 @@ def command(
     separate_stderr: Annotated[
         bool, typer.Option("--separate-stderr", help="Keep standard error in a log of its own.")
     ] = False,
+    stdin: Annotated[
+        bool,
+        typer.Option("--stdin", help="Let `backburner send` give it input, until `send --eof`."),
+    ] = False,
+    pty: Annotated[
+        bool,
+        typer.Option("--pty", help="Run it in a terminal of its own, for `backburner attach`."),
+    ] = False,
+    size: Annotated[
+        str | None,
+        typer.Option(
+            "--size",
+            metavar="COLUMNSxROWS",
+            help="Of that terminal. [as this one; else 80x24]",
+        ),
+    ] = None,
+    ready_output: ReadyOutputOption = None,
+    ready_port: ReadyPortOption = None,
+    ready_file: ReadyFileOption = None,
+    ready_http: ReadyHttpOption = None,
+    match: MatchOption = None,
+    silence: SilenceOption = None,
+    after: AfterOption = None,
+    after_failure: AfterFailureOption = False,
+    retries: RetriesOption = "0",
+    queue: QueueOption = None,
+    nice: NiceOption = None,
+    memory: MemoryOption = None,
+    cpu_time: CpuTimeOption = None,
     id: Annotated[
         str | None,
         typer.Option(
             "--id", metavar="ID", help="An id of your own; started before: that task is printed."
         ),
     ] = None,
+    notify: Annotated[
+        bool,
+        typer.Option("--notify", help="Show a notification on this screen when it ends or asks."),
+    ] = False,
     wait: Annotated[
         bool,
         typer.Option(
@@ -79,6 +137,11 @@ def command(
     """
     limit = _max_runtime(max_runtime)
     variables_given = variables(env or [])
+    port_given, silence_given = ready_options.port(ready_port), ready_options.silence(silence)
+    window = None if size is None else WindowSize.parse(size)
+    ordered = order_options.read(
+        after, retries, nice, memory, cpu_time, after_failure=after_failure, queue=queue
+    )
     started: list[Task] = []
 
     async def work(backburner: "Backburner", session: "Session") -> int:
@@ -90,6 +153,17 @@ def command(
                 cwd=cwd,
                 env=variables_given,
                 separate_stderr=separate_stderr,
+                stdin=stdin,
+                pty=pty,
+                size=None if window is None else (window.columns, window.rows),
+                ready_output=ready_output,
+                ready_port=port_given,
+                ready_file=ready_file,
+                ready_http=ready_http,
+                match=match,
+                silence=silence_given,
+                **ordered,
+                notify=notify,
                 id=id,
             )
         except FileNotFoundError:  # from getcwd

@@ -24,6 +24,8 @@ EXAMPLES = (
     "backburner signals",
     "backburner signals --follow",
     "backburner signals --follow --ack --json | while read -r signal; do …; done",
+    "backburner signals --failed              what channels could not deliver",
+    "backburner signals --resend all",
 )
 
 _RECENT = 50
@@ -57,6 +59,16 @@ def command(
     everything: Annotated[
         bool, typer.Option("--all", "-a", help="All, not only open ones and the newest 50.")
     ] = False,
+    undelivered: Annotated[
+        bool,
+        typer.Option(
+            "--failed", help="What channels could not deliver: waits for its next try, or given up."
+        ),
+    ] = False,
+    resend: Annotated[
+        str | None,
+        typer.Option("--resend", metavar="KEY|all", help="Deliver one of those, or all, again."),
+    ] = None,
     as_json: JsonOption = False,
     home: HomeOption = None,
     session: SessionOption = None,
@@ -69,6 +81,15 @@ def command(
 
     if keep_on and everything:
         raise UsageError("--follow and --all do not go together", remedy="use one of them")
+    if (undelivered or resend is not None) and (keep_on or everything or acknowledge):
+        raise UsageError(
+            "--failed and --resend are about channels, the other options about the inbox",
+            remedy="use them alone",
+        )
+    if undelivered or resend is not None:
+        from backburner.cli.dead_letters import dead_letters
+
+        return dead_letters(place(home, session), resend, as_json=as_json)
 
     async def work(backburner: "Backburner", session: "Session") -> int:
         if keep_on:

@@ -1,6 +1,6 @@
 """`backburner wait`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -14,7 +14,7 @@ from backburner.cli.options import (
 )
 from backburner.cli.place import act, place
 from backburner.model import clock
-from backburner.model.errors import TimeIsUp
+from backburner.model.errors import NeverReady, TimeIsUp
 
 if TYPE_CHECKING:
     from backburner.app import Backburner, Session, Task
@@ -23,6 +23,7 @@ EXAMPLES = (
     "backburner wait bg_7k2m && echo done",
     "backburner wait --timeout 10m bg_7k2m bg_x81c",
     "backburner wait --json bg_7k2m",
+    "backburner wait --for ready --timeout 60 bg_7k2m && curl http://127.0.0.1:8080/",
 )
 
 
@@ -35,6 +36,15 @@ def command(
             "--timeout", metavar="TIME", help="Give up after this long: 60, 90s, 15m. [never]"
         ),
     ] = None,
+    until: Annotated[
+        Literal["end", "ready"],
+        typer.Option(
+            "--for",
+            metavar="end|ready",
+            help="What to wait for: its end, or that it is ready. [end]",
+            show_default=False,
+        ),
+    ] = "end",
     as_json: JsonOption = False,
     home: HomeOption = None,
     session: SessionOption = None,
@@ -44,6 +54,9 @@ def command(
     ID is the id of a task, or enough of it. Exits with the task's own code, 6 when it was
     stopped, 1 when it failed without a code, 124 when the time is up; with several ids, the first
     of these that is not 0, in the order given. Ctrl-C leaves the tasks alone.
+
+    With --for ready it exits with 0 as soon as they are ready, and with the code of one that ended
+    instead (1 where that is 0). They need a condition, such as run --ready-port.
     """
     limit = None if timeout is None else seconds(timeout, "--timeout")
 
@@ -51,19 +64,38 @@ def command(
         import asyncio
 
         tasks = [await session.task(reference) for reference in ids]
-        await asyncio.gather(*(_wait(task, limit) for task in tasks))
+        if until == "ready":
+            statuses = await asyncio.gather(*(_wait_ready(task, limit) for task in tasks))
+        else:
+            statuses = await asyncio.gather(*(_wait(task, limit) for task in tasks))
         if as_json:
             documents = [task.document() for task in tasks]
             say.document(documents[0] if len(ids) == 1 else documents)
-        return exits.first_not_done(exits.status_of(task.record) for task in tasks)
+        return exits.first_not_done(statuses)
 
     return act(place(home, session), work)
 
 
-async def _wait(task: "Task", limit: float | None) -> None:
+async def _wait_ready(task: "Task", limit: float | None) -> int:
+    try:
+        await task.wait(limit, until="ready")
+    except TimeIsUp:
+        await task.refresh()
+        say.message(f"time is up: {phrases.sentence(task.record, clock.now())}")
+        return exits.TIME_IS_UP
+    except NeverReady:
+        await task.refresh()
+        say.message(phrases.sentence(task.record, clock.now()))
+        return exits.status_of(task.record) or exits.FAILED
+    say.message(phrases.sentence(task.record, clock.now()))
+    return exits.status_of(task.record) if task.state.terminal else exits.DONE
+
+
+async def _wait(task: "Task", limit: float | None) -> int:
     try:
         await task.wait(limit)
     except TimeIsUp:
         await task.refresh()
     ended = phrases.sentence(task.record, clock.now())
     say.message(ended if task.state.terminal else f"time is up: {ended}")
+    return exits.status_of(task.record)

@@ -24,6 +24,7 @@ from bench import (
     listing,
     memory,
     output,
+    reporting,
     shell_start,
     start,
     stop,
@@ -45,6 +46,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "stop": stop.run,
     "listing": listing.run,
     "command": command.run,
+    "reporting": reporting.run,
     "idle": idle.run,
     "adoption": adoption.run,
 }

@@ -28,10 +28,10 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
         return [Row(NAME, None, "ms", target=TARGET, notes=[f"not run: {problem}"])]
 
     async def ours() -> float:
-        return _median_time(ls, environment, repeats)
+        return median_time(ls, environment, repeats)
 
     async def raw() -> float:
-        return _median_time([sys.executable, "-c", "pass"], environment, repeats)
+        return median_time([sys.executable, "-c", "pass"], environment, repeats)
 
     pairs = await in_turn(ours, raw, effort.rounds)
     return [pairs.row(NAME, "ms", scale=1e3, target=TARGET)]
@@ -50,7 +50,8 @@ def _problem(command: list[str], environment: dict[str, str]) -> str | None:
     return (tried.stderr.strip().splitlines() or ["it listed nothing"])[-1]
 
 
-def _median_time(command: list[str], environment: dict[str, str], repeats: int) -> float:
+def median_time(command: list[str], environment: dict[str, str], repeats: int) -> float:
+    """How long a process takes, from its start to its end."""
     times: list[float] = []
     for _ in range(repeats):
         began = time.perf_counter()

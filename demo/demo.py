@@ -1,11 +1,14 @@
 """The main job, for real: jobs that flood, daemonise, fail and take their time, and a keeper that
-is killed in the middle. Everything happens in a temporary home; nothing is left afterwards.
+is killed in the middle; then a server that gets ready, a script that asks, and a queue. Everything
+happens in a temporary home; nothing is left afterwards.
 
 Run it with `make demo`. It fails, with exit status 1, when a promise was not kept.
 """
 
 import os
+import shlex
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -29,7 +32,7 @@ JOBS = {
     "missing": "no-such-program --at-all",
 }
 
-EXPECTED = {
+EXPECTED: dict[str, tuple[str, int | None]] = {
     "flood": ("succeeded", 0),
     "daemon": ("succeeded", 0),
     "failing": ("failed", 2),
@@ -37,6 +40,15 @@ EXPECTED = {
     "endless": ("canceled", None),
     "missing": ("failed", 127),
 }
+
+
+ASKING = """\
+backburner progress 1 3 --label tests
+stage=$(backburner ask 'Deploy to which stage?')
+backburner progress 2 3 --label "deploying to $stage"
+backburner result "{\\"stage\\": \\"$stage\\"}"
+backburner progress 3 3
+"""
 
 
 def say(text: str) -> None:
@@ -49,6 +61,22 @@ def command(*arguments: str) -> None:
     """What a person would type, and what it shows."""
     print(f"$ backburner {' '.join(arguments)}", flush=True)
     subprocess.run([sys.executable, "-m", "backburner.cli", *arguments], check=False)
+
+
+def started(*arguments: str) -> str:
+    """The id that a start prints."""
+    print(f"$ backburner {shlex.join(arguments)}", flush=True)
+    program = [sys.executable, "-m", "backburner.cli", *arguments]
+    answer = subprocess.run(program, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    print(answer)
+    return answer
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
 
 def until(condition: object, timeout_s: float = 30) -> None:
@@ -66,6 +94,8 @@ def temporary_home() -> Generator[Path]:
     with tempfile.TemporaryDirectory(prefix="backburner-demo-", ignore_cleanup_errors=True) as name:
         os.environ["BACKBURNER_HOME"] = name
         os.environ["BACKBURNER_SESSION"] = "demo"
+        # So that the scripts find `backburner`.
+        os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         yield Path(name)
 
 
@@ -78,18 +108,56 @@ def kill_keeper(home: Path) -> None:
     print(f"keeper {pid} is dead; its guardian started keeper {keeper_pid(Home(home))}")
 
 
-def check(session: Session, tasks: dict[str, Task]) -> list[str]:
+def check(
+    session: Session, tasks: dict[str, Task], expected: dict[str, tuple[str, int | None]]
+) -> list[str]:
     """What went wrong, if anything did."""
     wrong: list[str] = []
     for name, task in tasks.items():
         ended = (task.refresh().state.value, task.exit_code)
-        if ended != EXPECTED[name]:
-            wrong.append(f"{name} ended as {ended}, expected {EXPECTED[name]}")
-    told = [signal.task for signal in session.told()]
+        if ended != expected[name]:
+            wrong.append(f"{name} ended as {ended}, expected {expected[name]}")
+    told = [signal.task for signal in session.told() if signal.key.endswith(":end")]
     for name, task in tasks.items():
         if told.count(task.id) != 1:
             wrong.append(f"the session was told {told.count(task.id)} times of {name}")
     return wrong
+
+
+def server_gets_ready(session: Session) -> Task:
+    """Started is not ready."""
+    port = str(free_port())
+    say("A server takes a second to come up. Whoever needs it waits for ready, not for started.")
+    slow = f"sleep 1; exec {sys.executable} -m http.server --bind 127.0.0.1 {port}"
+    server = session.task(started("run", "--title", "server", "--ready-port", port, "--", slow))
+    command("wait", "--for", "ready", server.id)
+    command("stop", server.id)
+    return server
+
+
+def script_asks(session: Session) -> Task:
+    """A question, its answer, and a result."""
+    say("A script reports how far it is, and asks. Nobody has to watch it: the session is told.")
+    script = session.task(started("run", "--title", "deploy", "--", ASKING))
+    until(lambda: script.refresh().state.value == "input_required")
+    command("ls")
+    command("send", script.id, "staging")
+    script.wait(30)
+    print(f"  result: {script.result}")
+    return script
+
+
+def queue_of_two(session: Session) -> list[Task]:
+    """Five jobs, two at a time."""
+    say("Five builds in a queue of width two.")
+    command("queue", "set", "builds", "--width", "2")
+    line = "sleep 1; echo built"
+    builds = [session.run(line, title=f"build {number}", queue="builds") for number in range(1, 6)]
+    until(lambda: builds[1].refresh().record.started_at is not None)
+    command("ls")
+    for build in builds:
+        build.wait(60)
+    return builds
 
 
 def main() -> int:
@@ -128,12 +196,22 @@ def main() -> int:
         print(f"  left behind: {tasks['daemon'].record.leftovers}")
         print(f"  after stop:  {tasks['daemon'].stop(grace=1).record.leftovers}")
 
+        ended: dict[str, tuple[str, int | None]] = {
+            "server": ("canceled", None),
+            "deploy": ("succeeded", 0),
+        }
+        tasks["server"] = server_gets_ready(session)
+        tasks["deploy"] = script_asks(session)
+        for number, build in enumerate(queue_of_two(session), start=1):
+            tasks[f"build {number}"] = build
+            ended[f"build {number}"] = ("succeeded", 0)
+
         say("How each one ended:")
         command("ls")
         say("What the session is told, each exactly once:")
         command("signals")
 
-        wrong = check(session, tasks)
+        wrong = check(session, tasks, EXPECTED | ended)
         say("Every job ended as it should, and was told once." if not wrong else "NOT KEPT:")
         for line in wrong:
             print(f"  {line}")

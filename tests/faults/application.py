@@ -12,11 +12,19 @@ import json
 import os
 import random
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from backburner import Backburner, LimitReached, NotFound, Session
+from backburner import (
+    Backburner,
+    BackburnerError,
+    EventKind,
+    LimitReached,
+    NotFound,
+    Session,
+    Task,
+)
 from backburner.runtime.feed import Feed
 from backburner.runtime.signals import SignalService
 
@@ -39,34 +47,46 @@ class Behaviour:
     endless: bool = False
     """Somebody has to stop it."""
     max_runtime: float = 600
+    runs: int = 1
+    """How often the line is run, all attempts together."""
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+QUEUE = "two"
+WIDTH = 2
+ANSWER = "forty two"
 
 
 def behaviour(name: str, seconds: str) -> Behaviour:
     """The behaviours by name, so that the campaign knows what to expect."""
-    match name.split("-"):
-        case ["exit", code]:
-            return Behaviour(name, f"exit {code}", int(code))
-        case ["talk"]:
-            line = f"for i in $(seq {TALK}); do echo line $i; sleep 0.02; done"
-            return Behaviour(name, line, 0)
-        case ["crash"]:
-            return Behaviour(name, "kill -9 $$")
-        case ["linger"]:
-            return Behaviour(name, f"env -i setsid -f sleep {seconds}", 0)
-        case ["limited"]:
-            return Behaviour(name, f"sleep {seconds}", max_runtime=0.6)
-        case ["forever"]:
-            line = f"sleep {seconds} & env -i setsid sleep {seconds} & wait"
-            return Behaviour(name, line, endless=True)
-        case ["stubborn"]:
-            return Behaviour(name, f"trap '' TERM; sleep {seconds} & wait", endless=True)
-        case _:
-            raise ValueError(name)
+    return {each.name: each for each in _behaviours(seconds)}[name]
+
+
+def _behaviours(seconds: str) -> list[Behaviour]:
+    talk = f"for i in $(seq {TALK}); do echo line $i; sleep 0.02; done"
+    forever = f"sleep {seconds} & env -i setsid sleep {seconds} & wait"
+    ask = f'answer=$({sys.executable} -m backburner.cli ask "which?"); echo "got $answer"'
+    # A place for each that may run at once: who finds none is one too many.
+    places = [f"flock -n $(dirname $RAN)/place{number} sleep 0.05" for number in range(WIDTH)]
+    return [
+        *(Behaviour(f"exit-{code}", f"exit {code}", code) for code in (0, 3, 137)),
+        Behaviour("talk", talk, 0),
+        Behaviour("crash", "kill -9 $$"),
+        Behaviour("linger", f"env -i setsid -f sleep {seconds}", 0),
+        Behaviour("limited", f"sleep {seconds}", max_runtime=0.6),
+        Behaviour("forever", forever, endless=True),
+        Behaviour("stubborn", f"trap '' TERM; sleep {seconds} & wait", endless=True),
+        Behaviour("again", "[ $(wc -l <$RAN) -ge 3 ] || exit 4", 0, runs=3, options={"retries": 2}),
+        Behaviour("queued", " || ".join(places), 0, options={"queue": QUEUE}),
+        Behaviour("ask", ask, 0),
+        Behaviour("terminal", "test -t 0 && test -t 1 && exit 5", 5, options={"pty": True}),
+    ]
 
 
 NAMES = (
     *("exit-0", "exit-3", "exit-137", "talk", "talk", "crash"),
     *("linger", "limited", "forever", "stubborn"),
+    *("again", "queued", "queued", "ask", "terminal"),
 )
 
 
@@ -104,9 +124,11 @@ async def operate(session: Session, folder: Path, name: str, seconds: str, seed:
             chosen = token if dice.random() < 0.6 else None
             if chosen is None:
                 token += f"-{os.getpid()}"
-            line = f"echo ran >>{folder}/ran-{token}; {kind.line}"
+            line = f"RAN={folder}/ran-{token}; echo ran >>$RAN; {kind.line}"
             try:
-                task = await session.run(line, id=chosen, max_runtime=kind.max_runtime)
+                task = await session.run(
+                    line, id=chosen, max_runtime=kind.max_runtime, **kind.options
+                )
             except LimitReached:
                 continue
             started.note(id=task.id, behaviour=kind.name, token=token)
@@ -115,6 +137,8 @@ async def operate(session: Session, folder: Path, name: str, seconds: str, seed:
                 if then < 0.5:
                     await task.stop(force=then < 0.25, grace=0.3)
                     stopped.note(id=task.id, state=task.state)
+            elif kind.name == "ask" and then < 0.6:
+                await answer(task)
             elif then < 0.3:
                 with contextlib.suppress(NotFound):
                     await task.wait()
@@ -122,6 +146,14 @@ async def operate(session: Session, folder: Path, name: str, seconds: str, seed:
                 await task.output()
 
     await asyncio.gather(*(one_after_the_other() for _ in range(AT_ONCE)))
+
+
+async def answer(task: Task) -> None:
+    """See it to its end, and answer its questions, unless somebody else does."""
+    async for event in task.events():
+        if event.kind is EventKind.ASKED:
+            with contextlib.suppress(BackburnerError):
+                await task.send(ANSWER)
 
 
 async def listen(bb: Backburner, session: Session, folder: Path) -> None:

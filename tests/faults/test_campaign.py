@@ -17,11 +17,21 @@ from pathlib import Path
 
 import pytest
 
-from backburner import Backburner, ErrorKind, EventKind, SignalState, State, Task
+from backburner import Backburner, ErrorKind, EventKind, SignalKind, SignalState, State, Task
 from backburner.runtime.feed import Feed
 from backburner.runtime.signals import SignalService
 from tests.conftest import REPOSITORY
-from tests.faults.application import LEASE_S, TALK, Behaviour, behaviour, notes
+from tests.faults.application import (
+    ANSWER,
+    LEASE_S,
+    QUEUE,
+    TALK,
+    WIDTH,
+    Behaviour,
+    answer,
+    behaviour,
+    notes,
+)
 from tests.faults.record import is_intact
 from tests.faults.victims import (
     guardians_of,
@@ -132,7 +142,7 @@ class Round:
                 *(tasks[key].stop(force=True) for key in endless),
                 # Started by an application that was killed before it could note the id.
                 *(self.until_over_or_endless(task) for task in unknown),
-                *(task.wait(PATIENCE_S) for task in others),
+                *(self.until_over(task) for task in others),
             )
             stops = {note["id"]: note["state"] for note in notes(self.folder / "stopped")}
             for task in tasks.values():
@@ -149,7 +159,13 @@ class Round:
     async def until_over_or_endless(self, task: Task) -> None:
         if f"sleep {self.seconds} &" in str(task.record.spec["command"]):  # see `behaviour`
             await task.stop(force=True)
-        await task.wait(PATIENCE_S)
+        await self.until_over(task)
+
+    async def until_over(self, task: Task) -> None:
+        """Wait for its end, and answer what it asks."""
+        async with asyncio.timeout(PATIENCE_S):
+            await answer(task)
+        await task.refresh()
 
     async def check_record(self, task: Task) -> None:
         """Numbered without gaps, ended once."""
@@ -167,16 +183,18 @@ class Round:
         seen = (task.id, kind.name, task.record, ran, text)
         if task.state is State.CANCELED:
             assert task.record.stop is not None or task.record.place is None, seen
-            assert len(ran) <= 1, seen  # it may have been stopped before it ran
+            assert len(ran) <= kind.runs, seen  # it may have been stopped before it ran
             return
         assert not kind.endless, seen
-        assert ran == ["ran"], seen
+        assert ran == ["ran"] * kind.runs, seen
         if kind.exit_code is None:
             expected = ErrorKind.KILLED if kind.name == "crash" else ErrorKind.TIMEOUT
             assert task.error is not None, seen
             assert task.error.kind is expected, seen
         else:
             assert task.exit_code == kind.exit_code, seen
+        if kind.name == "ask":
+            assert text == f"got {ANSWER}\n", seen
         if kind.name == "talk":
             assert text == "".join(f"line {line}\n" for line in range(1, TALK + 1)), seen
 
@@ -184,20 +202,25 @@ class Round:
         """One for each end; each acknowledged once; all of them can be had."""
         session = bb.session(self.session)
         told = await session.told(limit=100_000)
+        questions = Counter(s.task for s in told if s.record.kind is SignalKind.INPUT_REQUIRED)
+        assert set(questions.values()) <= {1}, "asked twice"
+        told = [signal for signal in told if signal.task not in questions or ":end" in signal.key]
         wanted = {f"{task}:end" for task in ids}
         assert sorted(signal.key for signal in told) == sorted(wanted)
         delivered = {s.key for s in told if s.record.state is SignalState.DELIVERED}
         acknowledged = Counter(note["key"] for note in notes(self.folder / "acknowledged"))
         twice = [key for key, count in acknowledged.items() if count > 1]
         assert not twice, f"acknowledged more than once: {twice}"
-        assert set(acknowledged) <= delivered
+        ends = {key for key in acknowledged if key.endswith(":end")}
+        assert ends <= delivered
         bb.inbox = SignalService(bb.store, Feed(bb.store), lease_s=LEASE_S)
         fresh: Counter[str] = Counter()
 
         async def all_are_told() -> bool:
             async for signal in session.signals(follow=False):
                 assert await signal.ack()
-                fresh[signal.key] += 1
+                if signal.key.endswith(":end"):
+                    fresh[signal.key] += 1
             return delivered | set(fresh) == wanted
 
         await wait_until_async(all_are_told, message="some are never told")
@@ -209,6 +232,8 @@ async def campaign(home: Path, rounds: int) -> None:
     seed = int(os.environ.get("CAMPAIGN_SEED", secrets.randbelow(10**9)))
     print(f"CAMPAIGN_SEED={seed}")
     count = 0
+    async with Backburner.open(home) as bb:
+        await bb.set_queue(QUEUE, WIDTH)
     for number in range(rounds):
         this = Round(home, number, random.Random(f"{seed} {number}"))
         try:

@@ -11,6 +11,7 @@ from backburner.cli.detachkey import DetachKey
 from backburner.model.errors import UsageError
 from tests.cli.golden import Golden
 from tests.cli.program import Program, Terminal
+from tests.faults.victims import processes_with, unique_seconds
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -69,8 +70,11 @@ def test_a_person_comes_leaves_and_comes_back(
 def test_ctrl_c_and_ctrl_d_go_to_the_job(backburner: Program, shell: str) -> None:
     with backburner.in_terminal("attach", shell) as terminal:
         terminal.read_until("inner")
-        terminal.type("echo go''ing; sleep 3600 || echo interru''pted\r")
+        seconds = unique_seconds()
+        terminal.type(f"echo go''ing; sleep {seconds} || echo interru''pted\r")
         terminal.read_until("going")
+        # A shell that is just starting it does not pass the key on.
+        wait_until(lambda: processes_with(seconds))
         terminal.type(CTRL_C)
         terminal.read_until("^C")
         terminal.type("echo st''ill here\r")

@@ -283,22 +283,25 @@ async def test_a_keeper_does_not_leave_while_processes_are_left_behind(
 async def test_a_task_that_is_created_while_a_keeper_leaves_is_not_stuck(
     new_home: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Started at ever other moments around the one at which an idle keeper leaves: about 1 s."""
+    """Started at moments around the one at which an idle keeper leaves, ever closer to it."""
     monkeypatch.setenv("BACKBURNER_KEEPER_IDLE_S", "0.001")
     was_there: list[bool] = []
 
-    async def try_moments(home: Path, moments: range) -> None:
+    async def try_moments(home: Path) -> None:
+        moment, step = 1.0, 0.2
         async with Backburner.open(home) as bb:
             session = bb.session("s")
-            for moment in moments:
+            for _ in range(7):
                 await (await session.run("true")).wait(30)
-                await pause_async(0.96 + moment * 0.006, because="the keeper leaves about now")
+                await pause_async(moment, because="the keeper leaves about now")
                 was_there.append(keeper_of(home) is not None)
+                moment = max(0.001, moment + (step if was_there[-1] else -step))
+                step /= 1.5
                 task = await session.run("true")
                 await task.wait(30)
                 assert task.state is State.SUCCEEDED
 
-    await asyncio.gather(*(try_moments(new_home(), range(first, 24, 4)) for first in range(4)))
+    await asyncio.gather(*(try_moments(new_home()) for _ in range(4)))
     assert set(was_there) == {True, False}, "every moment lay on the same side of the one meant"
 
 

@@ -23,6 +23,7 @@ _held: dict[str, "KeeperLock"] = {}
 """By home: the locks of this process. Looking at one's own lock would drop it."""
 
 _called: dict[str, float] = {}
+_TRIES = 3
 _CALL_AGAIN_S = 1.0
 """A keeper needs about 0.2 s to start; calling it twice only costs the second one."""
 
@@ -161,19 +162,23 @@ def start_detached(command: list[str], home: Home, pass_fds: tuple[int, ...] = (
             remedy="check that the home folder is there and writable",
         ) from error
     try:
-        # The shell ends at once, so that the caller never has a child to collect.
-        shell = subprocess.Popen(
-            ["/bin/sh", "-c", '"$@" &', "sh", *command],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd="/",
-            env=plain_environment(),
-            start_new_session=True,
-            pass_fds=pass_fds,
-        )
-        if shell.wait() != 0:
-            raise KeeperUnreachable("the keeper could not be started", remedy="see keeper.log")
+        for _ in range(_TRIES):
+            # The shell ends at once, so that the caller never has a child to collect.
+            shell = subprocess.Popen(
+                ["/bin/sh", "-c", '"$@" &', "sh", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env=plain_environment(),
+                start_new_session=True,
+                pass_fds=pass_fds,
+            )
+            if shell.wait() == 0:
+                return
+            if shell.returncode > 0:
+                break  # else somebody killed it
+        raise KeeperUnreachable("the keeper could not be started", remedy="see keeper.log")
     except OSError as error:
         raise KeeperUnreachable(
             f"the keeper could not be started: {error.strerror}", remedy="run: backburner doctor"
@@ -182,7 +187,9 @@ def start_detached(command: list[str], home: Home, pass_fds: tuple[int, ...] = (
         os.close(log)
 
 
-_OF_A_JOB = ("BACKBURNER_TASK_ID", "BACKBURNER_SESSION", "BACKBURNER_HOME")
+_OF_A_JOB = tuple(
+    f"BACKBURNER_{name}" for name in ("TASK_ID", "ATTEMPT", "SESSION", "HOME", "REPORT")
+)
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "TZ", "TMPDIR", "PYTHONPATH", "VIRTUAL_ENV")
 
 

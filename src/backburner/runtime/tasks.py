@@ -13,6 +13,7 @@ from backburner.model.ending import Ending
 from backburner.model.errors import (
     Ambiguous,
     BackburnerError,
+    KeeperUnreachable,
     NeverReady,
     NotFound,
     StoreFull,
@@ -127,7 +128,8 @@ class TaskService:
         if task.hand_over != new.hand_over:
             # The same id was started a moment before.
             handover.discard(self._home, new.id, new.hand_over)
-        call_keeper(self._home)  # after it, in case the keeper was about to leave
+        with contextlib.suppress(KeeperUnreachable):  # it is on disk, and will be seen to
+            call_keeper(self._home)  # after it, in case the keeper was about to leave
         return task
 
     def _limit(self, order: Order) -> int:

@@ -170,6 +170,10 @@ async def test_the_callers_environment_arrives_whole(
             bb.session("chat"), [sys.executable, "-c", program], env={"MORE": "given"}
         )
         seen = json.loads(text)
+        assert seen.pop("BACKBURNER_ATTEMPT") == "1"
+        assert Path(seen.pop("BACKBURNER_REPORT")).parent.parent == shared_home / "tasks"
+        for limit in ("BACKBURNER_ARTIFACT_LIMIT", "BACKBURNER_ARTIFACTS_LIMIT"):
+            assert int(seen.pop(limit)) > 0
         task_id = seen.pop("BACKBURNER_TASK_ID")
         assert (await bb.session("chat").task(task_id)).id == task_id
     for name in OF_THE_SHELL:

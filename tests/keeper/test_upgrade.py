@@ -11,6 +11,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from backburner import Backburner, EventKind, KeeperUnreachable, State, StoreUnusable, Task
@@ -27,6 +28,7 @@ from tests.faults.victims import (
     keepers_of,
     kill,
     kill_keeper,
+    processes_with,
     sleepers,
     unique_seconds,
     wait_for_keeper,
@@ -266,9 +268,12 @@ async def test_x9_a_stopped_older_keeper_is_named_and_nothing_is_changed(
     home: Path, older: Copy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(succession, "PATIENCE_S", 0.5)
-    older.run("--id", "job", "--", "sleep 3600")
+    seconds = unique_seconds()
+    older.run("--id", "job", "--", f"sleep {seconds}")
+    wait_until(lambda: processes_with(seconds))
     keeper = wait_for_keeper(home)
     os.kill(keeper, signal.SIGSTOP)
+    wait_until(lambda: psutil.Process(keeper).status() == psutil.STATUS_STOPPED)
     try:
         with pytest.raises(
             KeeperUnreachable, match=rf"pid {keeper}, version 0\.0\.1\) does not leave"

@@ -138,6 +138,8 @@ async def run(root: Path, line_fd: int | None, *, stays: bool = False) -> None:
     line = socket.socket(fileno=line_fd) if line_fd is not None else None
     if line is not None:
         line.set_inheritable(False)
+    told = asyncio.Event()  # from the start: else it would die, and its guardian start it again
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
     lock = _take_office(home, stays=stays)
     while lock is not None:
         stays = lock.edition.stays
@@ -147,7 +149,7 @@ async def run(root: Path, line_fd: int | None, *, stays: bool = False) -> None:
         _begin_log_anew(home)
         _raise_open_files()
         try:
-            told_to_leave = await _keep(home, line, stays=stays)
+            told_to_leave = await _keep(home, line, told, stays=stays)
         finally:
             lock.release()
         # Someone may have created a task after the last look and have seen the lock held.
@@ -166,13 +168,17 @@ def _take_office(home: Home, *, stays: bool) -> KeeperLock | None:
         return None
 
 
-async def _keep(home: Home, line: socket.socket | None, *, stays: bool) -> bool:
-    store = await _open_patiently(home)
+async def _keep(
+    home: Home, line: socket.socket | None, told: asyncio.Event, *, stays: bool
+) -> bool:
+    store = await _open_patiently(home, told)
     if store is None:
         return True
     keeper = Keeper(home, store, Settings.from_environment(), stays=stays)
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, keeper.leave)
+    if told.is_set():
+        keeper.leave()
     if line is not None:
         line.setblocking(False)
         loop.add_reader(line.fileno(), _replace_guardian, line, home, stays)
@@ -184,12 +190,12 @@ async def _keep(home: Home, line: socket.socket | None, *, stays: bool) -> bool:
         await store.close()
 
 
-async def _open_patiently(home: Home) -> Store | None:
+async def _open_patiently(home: Home, told: asyncio.Event) -> Store | None:
     """The store, however long a full disk or a foreign lock lasts; None when the home is gone,
 
     or is not for this keeper.
     """
-    while home.root.is_dir():
+    while home.root.is_dir() and not told.is_set():
         try:
             return open_store(home.root, boot_id())
         except StoreUnusable as error:

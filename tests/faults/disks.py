@@ -25,8 +25,12 @@ class Disk:
         _run("mount", "-t", "tmpfs", *options, "backburner-test", str(self.place))
 
     def remount(self, option: str) -> None:
-        """`ro` or `rw`."""
-        _run("mount", "-o", f"remount,{option}", str(self.place))
+        """`ro` or `rw`. Not while somebody writes: who was killed a moment ago still has files."""
+        command = ["mount", "-o", f"remount,{option}", str(self.place)]
+        wait_until(
+            lambda: subprocess.run(command, capture_output=True, check=False).returncode == 0,
+            message="the disk is busy",
+        )
 
     def unmount(self) -> bool:
         """Whether that went well; not while somebody uses it."""

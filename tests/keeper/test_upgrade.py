@@ -148,7 +148,9 @@ async def test_x9_starts_of_both_versions_come_in_while_one_takes_over(
             await task.wait(60)
             assert task.state is State.SUCCEEDED
             kinds = await kinds_of(task)
-            assert kinds.count(EventKind.STARTED) == kinds.count(EventKind.FINISHED) == 1
+            # One that was claimed and not yet begun when its keeper left is begun by the next.
+            begun = kinds.count(EventKind.STARTED) - kinds.count(EventKind.REQUEUED)
+            assert begun == kinds.count(EventKind.FINISHED) == 1
         expected = [f"old{n}" for n in range(6)] + [f"new{n}" for n in range(30)]
         assert sorted(ran.read_text().split()) == sorted(expected)
         await wait_until_async(lambda: version_of_keeper(home) == ours().version)
@@ -250,7 +252,8 @@ async def test_x9_an_older_keeper_does_not_wait_for_a_record_that_it_cannot_read
     told: set[int] = set()
 
     def nobody_is_left() -> bool:
-        for pid in set(keepers_of(home)) - told:  # once: one that is just starting dies of it
+        pid = keeper_of(home)
+        if pid is not None and pid not in told:  # one that is just starting would die of it
             told.add(pid)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)

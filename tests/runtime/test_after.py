@@ -176,3 +176,19 @@ async def test_x9_what_another_waits_for_is_not_pruned(home: Path) -> None:
             assert (await first.refresh()).state is State.SUCCEEDED
         await second.wait(30)
         assert second.state is State.SUCCEEDED
+
+
+async def test_e12_a_further_try_does_not_need_what_came_before(home: Path, tmp_path: Path) -> None:
+    """It was its turn already: what it came after may be forgotten meanwhile."""
+    line = f"echo ran >>{tmp_path}/ran; until [ -e {tmp_path}/go ]; do sleep 0.01; done; exit 1"
+    async with Backburner.open(home) as bb:
+        session = bb.session("s")
+        first = await (await session.run("true")).wait(30)
+        task = await session.run(line, after=first.id, retries=1)
+        await wait_until_async((tmp_path / "ran").exists)
+        assert await bb.prune(older_than=0) == 1
+        (tmp_path / "go").touch()
+        await task.wait(30)
+        assert task.error is not None
+        assert task.error.kind is ErrorKind.EXIT
+        assert (tmp_path / "ran").read_text() == "ran\nran\n"

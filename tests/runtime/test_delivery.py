@@ -207,3 +207,19 @@ async def test_a_channel_of_another_owner_does_not_exist(home: Path, tmp_path: P
         await ended(bb.session("other", owner="bob"))
         await the_push(bb.session("s", owner="ada"), "log")
         assert [each["task"] for each in lines(log)] == [task.id]
+
+
+async def test_x1_prune_leaves_a_task_that_a_channel_has_yet_to_tell_of(
+    home: Path, tmp_path: Path
+) -> None:
+    async with Backburner.open(home) as bb:
+        session = bb.session("s")
+        await bb.add_channel("door", command=f"cat >/dev/null; test -e {tmp_path}/open")
+        task = await ended(session, "true")
+        assert await bb.prune(older_than=0) == 0
+        assert await bb.prune(max_size=0) == 0
+        (tmp_path / "open").touch()
+        await wait_until_async(lambda: all_are(session, "door", SignalState.DELIVERED, count=1))
+        assert await bb.prune(older_than=0) == 1
+        with pytest.raises(NotFound):
+            await session.task(task.id)

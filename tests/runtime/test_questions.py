@@ -303,3 +303,22 @@ async def test_x5_an_asker_that_is_killed_leaves_a_question_that_its_end_closes(
         assert "code 137" in (await task.output()).text
         signals = [each.record for each in await bb.session("s").told()]
         assert [each.reason for each in signals] == ["the task has ended", None]
+
+
+async def test_x5_a_pipe_in_the_place_of_the_answer_holds_nobody_up(shared_home: Path) -> None:
+    """A job can put anything into its folder; the keeper has others to look after."""
+    line = f"mkfifo $(dirname $BACKBURNER_REPORT)/answer.new; {PROGRAM} ask 'Deploy?'"
+    async with Backburner.open(shared_home) as bb:
+        task = await asker(bb, line)
+        await task.send("yes")
+        assert (await (await bb.session("s").run("exit 3")).wait(30)).exit_code == 3
+        await task.wait(30)
+        assert (await task.output()).text == "yes\n"
+
+
+async def test_x5_a_question_may_wait_for_longer_than_poll_can_count(shared_home: Path) -> None:
+    async with Backburner.open(shared_home) as bb:
+        task = await asker(bb, f"{PROGRAM} ask --timeout 60d 'Deploy?'")
+        await task.send("yes")
+        await task.wait(30)
+        assert (task.exit_code, (await task.output()).text) == (0, "yes\n")

@@ -146,8 +146,10 @@ async def test_a_command_that_is_none_is_refused(
             await bb.session("s").run(command)
 
 
-@pytest.mark.parametrize("limit", [0, -1, float("nan")])
-async def test_a_limit_of_no_time_is_refused(shared_home: Path, limit: float) -> None:
+@pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf"), 1e308])
+async def test_a_limit_of_no_time_or_of_all_time_is_refused(
+    shared_home: Path, limit: float
+) -> None:
     async with Backburner.open(shared_home) as bb:
         with pytest.raises(UsageError):
             await bb.session("s").run("true", max_runtime=limit)

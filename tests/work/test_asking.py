@@ -55,7 +55,7 @@ class Asked:
         self._ask: Callable[[], str] = lambda: ask(folder, "Why?", timeout_s)
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
-        wait_until(lambda: os.path.exists(folder.report))
+        wait_until(lambda: os.path.exists(folder.report) and reported(folder))
         self.id = reported(folder)[0]["ask"]["id"]
 
     def _run(self) -> None:

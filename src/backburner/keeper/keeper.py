@@ -52,6 +52,7 @@ class Keeper:
         self._leaving = self._told_to_leave = False
         self._quiet_since = time.monotonic()
         self._pruned = -_PRUNE_EVERY_S
+        self._pruning: asyncio.Task[None] | None = None
         self._database = _identity(home.database)
 
     def leave(self) -> None:
@@ -70,8 +71,10 @@ class Keeper:
             while not self._leaving:
                 await self._look()
         finally:
-            delivering.cancel()
-            await asyncio.wait([delivering])
+            beside = [delivering, *([self._pruning] if self._pruning else [])]
+            for task in beside:
+                task.cancel()
+            await asyncio.wait(beside)
             await self._deliverer.close()
             await self._worker.close()
         return self._told_to_leave
@@ -79,7 +82,7 @@ class Keeper:
     async def _look(self) -> None:
         try:
             await self._worker.work()
-            await self._prune()
+            self._prune_now_and_then()
         except Exception as error:  # noqa: BLE001 - jobs depend on us: look again, whatever it was
             if not self._home_is_gone() and not self._store.outdated:
                 report(f"will look again: {type(error).__name__}: {error}")
@@ -104,13 +107,21 @@ class Keeper:
             return False  # the disk does not answer: no reason to end what runs
         return identity is None or identity != self._database
 
+    def _prune_now_and_then(self) -> None:
+        """Beside the work: to remove a hundred thousand files takes seconds."""
+        if time.monotonic() - self._pruned >= _PRUNE_EVERY_S and self._pruning is None:
+            self._pruned = time.monotonic()
+            self._pruning = asyncio.create_task(self._prune())
+
     async def _prune(self) -> None:
-        if time.monotonic() - self._pruned < _PRUNE_EVERY_S:
-            return
-        self._pruned = time.monotonic()
-        pruned = await prune(self._store, self._home, Rule.of(self._settings, None, None))
-        if pruned.count:
-            report(f"pruned {pruned.count} tasks, {pruned.size} bytes")
+        try:
+            pruned = await prune(self._store, self._home, Rule.of(self._settings, None, None))
+            if pruned.count:
+                report(f"pruned {pruned.count} tasks, {pruned.size} bytes")
+        except Exception as error:  # noqa: BLE001 - in an hour again
+            report(f"pruning failed: {type(error).__name__}: {error}")
+        finally:
+            self._pruning = None
 
 
 def _identity(path: str) -> tuple[int, int] | None:

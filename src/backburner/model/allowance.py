@@ -29,6 +29,9 @@ class Allowance:
     """Seconds, of each of its processes."""
 
     def __post_init__(self) -> None:
+        for name, number in (("nice", self.nice), ("memory", self.memory)):
+            if number is not None and not isinstance(number, int):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise UsageError(f"{name} is a whole number, and not {number!r}")
         if self.nice is not None and not -20 <= self.nice <= 19:  # noqa: PLR2004 - the kernel's range
             raise UsageError(
                 f"there is no niceness {self.nice}", remedy="give a number from -20 to 19"
@@ -36,7 +39,7 @@ class Allowance:
         if self.memory is not None and not LEAST_MEMORY <= self.memory <= _MOST_MEMORY:
             raise UsageError(
                 f"a memory limit of {self.memory} bytes is none that a program could run with",
-                remedy="give 1M or more, such as 512M or 2G",
+                remedy="give 1M or more, up to 1024P, such as 512M or 2G",
             )
         if self.cpu_time is not None and not 1 <= self.cpu_time <= _MOST_CPU_S:
             raise UsageError(

@@ -8,6 +8,9 @@ from dataclasses import dataclass, fields
 DEFAULT_MAX_RUNTIME_S = 3600.0
 """An hour (A2): long enough for a build, short enough that a forgotten job ends the same day."""
 
+LONGEST_RUNTIME_S = 100 * 365 * 86400.0
+"""Whoever means for ever says so with None."""
+
 DEFAULT_OWNER = "local"
 DEFAULT_SESSION = "default"
 

@@ -36,11 +36,13 @@ class Order:
     """Further attempts after a failure."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.retries <= RETRIES_MAX:
+        if not _is_whole(self.retries) or not 0 <= self.retries <= RETRIES_MAX:
             raise UsageError(
                 f"{self.retries} cannot be a number of retries",
                 remedy=f"give a number from 0 to {RETRIES_MAX}",
             )
+        if not all(isinstance(each, str) for each in self.after):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError("a task is named by its id", remedy='give after="bg_…", or a list')
         if len(self.after) > AFTER_MAX:
             raise UsageError(
                 f"a task can wait for {AFTER_MAX} others, and not for {len(self.after)}",
@@ -51,6 +53,10 @@ class Order:
                 "after_failure says what to do when another task fails, and there is none",
                 remedy="say with after which task that is",
             )
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool)
 
 
 ANY_TIME = Order()

@@ -39,7 +39,9 @@ def _put(folder: AttemptFolder, name: str, text: bytes) -> None:
         os.mkdir(folder.answers, 0o700)
     # Not in that folder: whoever looks into it finds whole answers only.
     new = f"{folder.path}/answer.new"
-    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(new)  # the job may have put a pipe there, on which we would wait for ever
+    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(fd, "wb") as file:
         file.write(text)
     os.rename(new, f"{folder.answers}/{name}")

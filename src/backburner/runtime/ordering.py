@@ -17,6 +17,8 @@ async def what_keeps_it(store: Store, task: Task) -> Ending | None:
     """The ending of a task that must not start any more, because of how another one ended."""
     if not task.after or task.after_failure:
         return None
+    if task.attempt > 1:
+        return None  # it was its turn before; what it came after may be forgotten by now
     found = [await store.get(task_id) for task_id in task.after]
     missing = [task_id for task_id, other in zip(task.after, found, strict=True) if other is None]
     if missing:

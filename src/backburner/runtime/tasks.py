@@ -23,7 +23,7 @@ from backburner.model.errors import (
 )
 from backburner.model.events import Event, EventKind
 from backburner.model.home import Home
-from backburner.model.limits import DEFAULT_GRACE_S, TITLE_MAX_CHARS, Settings
+from backburner.model.limits import DEFAULT_GRACE_S, LONGEST_RUNTIME_S, TITLE_MAX_CHARS, Settings
 from backburner.model.order import ANY_TIME, Order
 from backburner.model.states import ErrorKind, Kind
 from backburner.model.task import NewTask, Task, preview
@@ -146,8 +146,11 @@ class TaskService:
                 f"{options.id!r} cannot be an id",
                 remedy="use letters, digits, - and _, at most 64, a letter or digit first",
             )
-        if options.max_runtime_s is not None and not options.max_runtime_s > 0:
-            raise UsageError("the maximum run time must be more than 0")
+        if options.max_runtime_s is not None and not 0 < options.max_runtime_s <= LONGEST_RUNTIME_S:
+            raise UsageError(
+                "the maximum run time must be more than 0, and less than 100 years",
+                remedy="use None for no limit",
+            )
         return NewTask(
             id=options.id or ids.new_id(),
             owner=scope.owner,

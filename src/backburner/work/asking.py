@@ -15,6 +15,9 @@ from backburner.model.home import AttemptFolder
 from backburner.work.linux import Inotify, Watch
 from backburner.work.reporting import append, quoted
 
+_LONGEST_POLL_S = 86400.0
+"""poll counts milliseconds in 31 bits; whoever waits longer waits again."""
+
 _WITHOUT_INOTIFY_S = 0.5
 REFUSED = ".refused"
 """The ending of the file that says why a question was not asked."""
@@ -88,7 +91,8 @@ class _Waiting:
             longest = _WITHOUT_INOTIFY_S
             time.sleep(longest if timeout_s is None else min(timeout_s, longest))
             return
-        self._poll.poll(None if timeout_s is None else max(1, round(timeout_s * 1000)))
+        longest = None if timeout_s is None else min(timeout_s, _LONGEST_POLL_S)
+        self._poll.poll(None if longest is None else max(1, round(longest * 1000)))
         self._inotify.drain()
 
     def close(self) -> None:

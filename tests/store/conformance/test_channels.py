@@ -414,9 +414,14 @@ async def test_a_paused_channel_drops_with_its_reason_until_it_goes_on(store: St
     assert (await the_push(store, await ended(store))).state is SignalState.PENDING
 
 
-async def test_a_forgotten_task_takes_its_deliveries_with_it(store: Store) -> None:
+async def test_a_task_is_not_forgotten_before_its_channels_are_done_with_it(store: Store) -> None:
     await store.add_channel(channel())
     task = await ended(store)
     assert (await get(store, task.id)).state is State.SUCCEEDED
-    await store.forget([task.id])
+    assert await store.prunable(clock.now() + 1, None, 10) == []
+    assert await store.forget([task.id]) == 0
+    (delivery,) = await store.claim_deliveries(consumer="c", limit=9, lease_s=60)
+    assert await store.drop_signal(delivery.key, "given up", consumer="c")
+    assert await store.prunable(clock.now() + 1, None, 10) == [await get(store, task.id)]
+    assert await store.forget([task.id]) == 1
     assert await store.next_delivery() is None

@@ -128,14 +128,14 @@ def test_x4_x3_in_a_flood_lines_are_read_or_counted(log: Path, copying: bool) ->
     bounder = LogBounder(log, LogBounds(8 * KIB, 64 * KIB, 16 * KIB), copying=copying)
     reader = LineReader(str(log))
     numbers: list[int] = []
-    with running_job(log, "seq", "1000000", "99999999") as job:
+    with running_job(log, "seq", "1000000000", "9999999999") as job:
         wait_until(lambda: log.exists() and log.stat().st_size > 0)
         while reader.skipped < 1024 * KIB or len(numbers) < 20_000:
             bounder.bound()
-            # Seven digits and more: what is shorter is the rest of a line that was cut.
-            numbers += [int(piece.text) for piece in reader.read()[0] if len(piece.text) >= 7]
+            # Ten digits: what is shorter is the rest of a line that was cut.
+            numbers += [int(piece.text) for piece in reader.read()[0] if len(piece.text) == 10]
         assert job.poll() is None
-    assert numbers[0] == 1_000_000
+    assert numbers[0] == 1_000_000_000
     assert numbers == sorted(numbers)
     assert len(set(numbers)) == len(numbers)
     assert numbers[-1] - numbers[0] > 8 * KIB

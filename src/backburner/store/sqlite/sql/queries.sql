@@ -193,13 +193,16 @@ WHERE id = :id AND attempt = :attempt AND (finished_at IS NULL OR leftovers > 0)
 RETURNING {changed};
 
 -- name: task_prunable
--- Ended before a time, with nothing left running and nobody who waits to hear how it ended.
+-- Ended before a time, with nothing left running, nothing that a channel has yet to deliver, and
+-- nobody who waits to hear how it ended.
 SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
 WHERE t.finished_at IS NOT NULL AND t.finished_at < :before AND t.leftovers = 0
   AND (t.finished_at, t.seq) > (:after, :after_seq)
   AND (:owner IS NULL OR t.owner = :owner) AND (:session IS NULL OR t.session = :session)
   AND t.id NOT IN (SELECT a.value FROM task w INDEXED BY task_queued, json_each(w.after) a
                    WHERE w.state = 'queued' AND w.after IS NOT NULL)
+  AND t.seq NOT IN (SELECT d.task FROM signal d INDEXED BY signal_to_push
+                    WHERE d.channel <> 'inbox' AND d.state IN ('pending', 'claimed', 'failed'))
 ORDER BY t.finished_at, t.seq LIMIT :limit;
 
 -- name: task_forget
@@ -208,6 +211,8 @@ DELETE FROM task
 WHERE id IN (SELECT value FROM json_each(:ids)) AND finished_at IS NOT NULL AND leftovers = 0
   AND id NOT IN (SELECT a.value FROM task w INDEXED BY task_queued, json_each(w.after) a
                  WHERE w.state = 'queued' AND w.after IS NOT NULL)
+  AND seq NOT IN (SELECT d.task FROM signal d INDEXED BY signal_to_push
+                  WHERE d.channel <> 'inbox' AND d.state IN ('pending', 'claimed', 'failed'))
 RETURNING id;
 
 -- name: task_unknown

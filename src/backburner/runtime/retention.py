@@ -1,8 +1,8 @@
 """Forgetting: ended tasks go by age or for room, with their folders, events and signals.
 
 Never touched: what has not ended, what left processes behind, what a task that is still to start
-waits for, what a channel has yet to deliver. For room the oldest go first, and those whose end nobody has been told yet only when no
-others are left.
+waits for, what a channel has yet to deliver. For room the oldest go first, and those whose end
+nobody has been told yet only when no others are left.
 """
 
 import asyncio

@@ -143,7 +143,7 @@ def test_x4_x3_every_match_in_a_log_that_is_cut_is_found_once(
     scanner = scanner_of(log)
     found: list[int] = []
     places: dict[str, list[int]] = {}
-    with running_job(log, "seq", "1000000", "9999999") as job:
+    with running_job(log, "seq", "1000000000", "9999999999") as job:
         wait_until(lambda: log.exists() and log.stat().st_size > 0)
         while job.poll() is None and not (scanner.skipped and len(found) > 20):
             bounder.bound()
@@ -152,7 +152,7 @@ def test_x4_x3_every_match_in_a_log_that_is_cut_is_found_once(
     bounder.bound(final=True)
     found += rest_of(scanner)
     assert scanner.skipped
-    assert found[0] == 1_000_777
+    assert found[0] == 1_000_000_777
     assert len(found) > 20
     assert found == sorted(set(found))
 
@@ -165,7 +165,7 @@ def test_x4_x3_every_match_in_a_log_that_is_cut_is_found_once(
 
 def scanner_of(log: Path, places: dict[str, list[int]] | None = None) -> Scanner:
     scanner = Scanner({"out": str(log)})
-    scanner.match = LinePattern.compiled("^[0-9]{4}777$")
+    scanner.match = LinePattern.compiled("^[0-9]{7}777$")
     scanner.begin(places or {}, {})
     return scanner
 

@@ -29,31 +29,6 @@ settings.register_profile("house", deadline=None, print_blob=True)
 settings.load_profile("house")
 
 
-SLOW_TOGETHER = {
-    f"tests/{name}.py"
-    for name in (
-        *("cli/top/test_view", "cli/test_service", "cli/test_queue", "cli/test_run"),
-        *("cli/test_errors", "cli/test_housekeeping", "cli/test_inside", "cli/test_completion"),
-        *("cli/test_terminal", "runtime/test_reporting", "runtime/test_questions"),
-        *("runtime/test_after", "runtime/test_allowance", "runtime/test_room"),
-        *("runtime/watching/test_match", "runtime/watching/test_ready", "work/probe/test_http"),
-        *("work/holder/test_hostile", "work/log/test_fold", "work/log/test_copying"),
-        *("runtime/test_reading", "runtime/test_sweeping", "runtime/test_signals"),
-        *("runtime/test_queues", "keeper/test_election", "work/holder/test_pipe"),
-        *("work/holder/test_terminal", "work/test_reportfile", "store/sqlite/test_locked"),
-        *("cli/test_help", "cli/test_quick", "runtime/test_reporter", "work/process/test_launch"),
-    )
-}
-"""Tests that are short, and so many that `make test-quick` would take minutes with them."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What is slow together is slow."""
-    for item in items:
-        if item.path.relative_to(REPOSITORY).as_posix() in SLOW_TOGETHER:
-            item.add_marker(pytest.mark.slow)
-
-
 @pytest.fixture(scope="session", autouse=True)
 def nothing_outlives_the_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The net below the check of each home: no process of any test is left at the end."""

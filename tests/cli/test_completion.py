@@ -13,6 +13,8 @@ from backburner.cli.completion_tree import commands, first_sentence
 from backburner.cli.program import COMMANDS
 from tests.cli.program import Program
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 ASK = """
 source "$0"
 compopt() { :; }

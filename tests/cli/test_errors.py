@@ -9,6 +9,8 @@ from backburner.cli import main
 from tests.cli.golden import Golden
 from tests.cli.program import COMMAND, Program
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 USAGE = 2
 NOT_FOUND = 3
 

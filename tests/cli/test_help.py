@@ -12,6 +12,8 @@ from backburner.model.errors import UsageError
 from tests.cli.golden import Golden
 from tests.cli.program import Program
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 
 @pytest.fixture(autouse=True)
 def eighty_columns(backburner: Program, monkeypatch: pytest.MonkeyPatch) -> None:

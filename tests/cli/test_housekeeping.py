@@ -9,6 +9,8 @@ from tests.cli.golden import Golden
 from tests.cli.program import Program
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 
 @pytest.mark.slow
 def test_rerun_starts_the_same_again(backburner: Program, tmp_path: Path) -> None:

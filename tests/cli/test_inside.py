@@ -16,6 +16,8 @@ from tests.cli.golden import Golden
 from tests.cli.program import COMMAND, Program, Result
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 
 @pytest.fixture
 def report(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

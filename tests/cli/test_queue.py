@@ -11,6 +11,8 @@ from tests.cli.golden import Golden
 from tests.cli.program import Program
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 HOLD = "until test -e {}/go; do sleep 0.05; done"
 CONFLICT, NOT_FOUND = 2, 3
 

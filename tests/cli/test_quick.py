@@ -16,6 +16,8 @@ from backburner.cli.quick import FLAGS, VALUES, read_plain_ls
 from tests.cli.program import Program
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 
 def read_by_typer(argv: list[str]) -> Listing:
     answer: Any = build("ls")(args=["ls", *argv], prog_name="backburner", standalone_mode=False)

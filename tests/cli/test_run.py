@@ -9,6 +9,8 @@ import pytest
 
 from tests.cli.program import COMMAND, Program
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 TASK_KEYS = {
     "id", "session", "owner", "kind", "title", "state", "detail", "progress", "ready_at",
     "parked_at", "exit_code", "error", "summary", "result", "attempt", "pid", "created_at",

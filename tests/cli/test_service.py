@@ -14,6 +14,8 @@ from tests.cli.fake_systemd import FakeSystemd, systemd
 from tests.cli.golden import Golden
 from tests.cli.program import Program
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 __all__ = ["systemd"]
 
 

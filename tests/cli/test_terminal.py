@@ -4,6 +4,8 @@ import pytest
 
 from tests.cli.program import Program
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 
 @pytest.fixture
 def one_task(backburner: Program) -> None:

@@ -32,6 +32,8 @@ from tests.faults.victims import (
 )
 from tests.waiting import pause_async, wait_until, wait_until_async
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 
 def call_guardian(home: Path) -> None:
     """Start a guardian, whether there is one or not."""

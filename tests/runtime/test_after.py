@@ -9,6 +9,8 @@ from tests.faults.homes import waiting_starts
 from tests.faults.victims import kill_all_of_ours, kill_keeper, nobody_keeps
 from tests.waiting import wait_until_async
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 ENDS = {"exit 3": "failed: exit code 3", "kill -9 $$": "was killed: SIGKILL from outside"}
 
 

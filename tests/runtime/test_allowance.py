@@ -16,6 +16,8 @@ from tests.conftest import REPOSITORY
 from tests.faults.victims import kill_all_of_ours, kill_keeper, sleepers, unique_seconds
 from tests.waiting import wait_until, wait_until_async
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 MB = 1024 * 1024
 PYTHON = shlex.quote(sys.executable)
 HOG = f"{PYTHON} -c 'x = bytearray(400 << 20); print(len(x))'"

@@ -31,6 +31,8 @@ from tests.faults.victims import (
 from tests.runtime.scripts import PROGRAM, open_questions
 from tests.waiting import wait_until, wait_until_async
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 
 async def asker(bb: Backburner, line: str = f"{PROGRAM} ask 'Deploy?'") -> Task:
     task = await bb.session("s").run(line)

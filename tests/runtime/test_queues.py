@@ -24,6 +24,8 @@ from tests.faults.homes import waiting_starts
 from tests.faults.victims import kill_keeper
 from tests.waiting import pause_async, wait_until_async
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 STARTER = """
 import asyncio, sys
 from backburner import Backburner

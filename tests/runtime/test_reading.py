@@ -7,6 +7,8 @@ import pytest
 from backburner import Backburner, Chunk, Settings
 from tests.waiting import pause_async
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 SMALL = Settings(log_head=8 * 1024, log_tail=64 * 1024)
 
 

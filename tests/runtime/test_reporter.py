@@ -24,6 +24,8 @@ from backburner.store.sqlite.store import open_store
 from tests.store.conformance.making import get, running
 from tests.waiting import pause_async, wait_until_async
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 _CHANGES = {"note", "ask", "withdraw"}
 
 

@@ -15,6 +15,8 @@ from tests.faults.victims import kill_all_of_ours, kill_keeper, sleepers, unique
 from tests.runtime.scripts import PROGRAM
 from tests.waiting import wait_until, wait_until_async
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 
 async def ended(bb: Backburner, line: str) -> Task:
     task = await bb.session("s").run(line)

@@ -12,6 +12,8 @@ from backburner.store.protocol import Scope
 from tests.faults.victims import kill_keeper, sleepers, unique_seconds
 from tests.waiting import wait_until, wait_until_async
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 KB = 1024
 
 

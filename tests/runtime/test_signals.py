@@ -14,6 +14,8 @@ from tests.conftest import REPOSITORY
 from tests.runtime.consumer import LEASE_S
 from tests.waiting import pause_async, wait_until_async
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 
 async def ended(session: Session, *lines: str) -> list[Task]:
     """Tasks that have ended, in this order."""

@@ -19,6 +19,8 @@ from tests.faults.victims import (
 )
 from tests.waiting import wait_until, wait_until_async
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 HOURS = 3600.0
 
 

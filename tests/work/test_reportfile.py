@@ -13,6 +13,8 @@ from backburner.work import reportfile
 from backburner.work.report import LINE_MAX_BYTES, Ask, Item, Mistake, Outcome, Status
 from backburner.work.reportfile import BACKLOG_MAX_BYTES, ReportFile, drain
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:

@@ -1,13 +1,16 @@
 """The options that every command has, and reading the values that options take."""
 
-from collections.abc import Iterable
-from typing import Annotated
+from collections.abc import Callable, Iterable
+from typing import Annotated, TypeVar
 
 import typer
 
+from backburner.model.allowance import parse_size
 from backburner.model.clock import parse_duration
 from backburner.model.errors import UsageError
 from backburner.model.signals import SignalKind, to_kinds
+
+Value = TypeVar("Value")
 
 HomeOption = Annotated[
     str | None,
@@ -34,8 +37,17 @@ TaskArguments = Annotated[list[str], typer.Argument(metavar="ID", hidden=True)]
 
 def seconds(text: str, option: str) -> float:
     """A duration that was given to an option."""
+    return _parsed(parse_duration, text, option)
+
+
+def size(text: str, option: str) -> int:
+    """A number of bytes that was given to an option."""
+    return _parsed(parse_size, text, option)
+
+
+def _parsed(parse: Callable[[str], Value], text: str, option: str) -> Value:
     try:
-        return parse_duration(text)
+        return parse(text)
     except ValueError as error:
         message, _, remedy = str(error).partition("; ")
         raise UsageError(f"{option}: {message}", remedy=remedy) from None

@@ -5,8 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from backburner.cli.options import count, seconds
-from backburner.model.allowance import parse_size
+from backburner.cli.options import count, seconds, size
 from backburner.model.errors import UsageError
 
 AfterOption = Annotated[
@@ -71,7 +70,7 @@ def read(
         "retries": count(retries, "--retries"),
         "queue": queue,
         "nice": None if nice is None else _niceness(nice),
-        "memory": None if memory is None else _size(memory),
+        "memory": None if memory is None else size(memory, "--memory"),
         "cpu_time": None if cpu_time is None else seconds(cpu_time, "--cpu-time"),
     }
 
@@ -80,11 +79,3 @@ def _niceness(text: str) -> int:
     if re.fullmatch(r"[+-]?\d{1,3}", text, re.ASCII) is None:
         raise UsageError(f"--nice: {text!r} is no number", remedy="give a number from -20 to 19")
     return int(text)
-
-
-def _size(text: str) -> int:
-    try:
-        return parse_size(text)
-    except ValueError as error:
-        message, _, remedy = str(error).partition("; ")
-        raise UsageError(f"--memory: {message}", remedy=remedy) from None

@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import os
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import TypeVar
 
 from backburner.model import clock
@@ -23,6 +23,7 @@ from backburner.model.signals import GIVEN_UP, NOTIFY, Signal
 from backburner.runtime import webhook_keys
 from backburner.runtime.election import plain_environment
 from backburner.runtime.output import describe
+from backburner.runtime.scribe import insist
 from backburner.store.protocol import Scope, Store
 from backburner.work.channels.outcome import Delivered, Failed, Gone, Letter, Outcome, failed
 from backburner.work.channels.program import Run, command_program, desktop_program
@@ -113,11 +114,11 @@ class Deliverer:
     async def _deliver(self, signal: Signal) -> None:
         try:
             outcome = await self._attempt(signal)
-            await self._insist(lambda: self._write_down(signal, outcome))
+            await insist(lambda: self._write_down(signal, outcome), self._report)
         except Exception as error:  # noqa: BLE001 - our own fault: it must not be lost for that
             self._report(f"{signal.key}: {type(error).__name__}: {error}")
             again = failed(f"internal error: {type(error).__name__}")
-            await self._insist(lambda: self._write_down(signal, again))
+            await insist(lambda: self._write_down(signal, again), self._report)
         finally:
             del self._lanes[signal.channel]
             self._bell.set()
@@ -163,15 +164,6 @@ class Deliverer:
 
     async def _drop(self, signal: Signal, reason: str) -> None:
         await self._store.drop_signal(signal.key, reason, consumer=self._consumer)
-
-    async def _insist(self, change: Callable[[], Awaitable[Result]]) -> Result:
-        """Write to the record, again and again while the disk is full."""
-        while True:
-            try:
-                return await change()
-            except StoreError as error:
-                self._report(f"deliveries: will try again: {error}")
-            await asyncio.sleep(_AGAIN_S)
 
 
 async def push(channel: Channel, letter: Letter, home: Home, *, limit_s: float) -> Outcome:

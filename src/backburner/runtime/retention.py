@@ -20,11 +20,11 @@ from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.signals import SignalState
 from backburner.model.task import Task
+from backburner.runtime.launches import YOUNG_S, discard_unneeded
 from backburner.store.protocol import Scope, Store
 from backburner.work import handover
 
 _BATCH = 200
-_YOUNG_S = 3600.0
 _BLOCK = 512
 """The unit in which the kernel counts what a file takes on the disk."""
 
@@ -195,11 +195,7 @@ async def _sweep(store: Store, home: Home) -> None:
     if paths:
         await store.unknown(list(paths), _thrower(home, paths))
     await asyncio.to_thread(_empty_trash, home)
-    for piece in handover.pieces(home):
-        if piece.age_s > _YOUNG_S:
-            task = await store.get(piece.task)
-            if task is None or task.state.terminal or task.hand_over != piece.name:
-                handover.discard(home, piece.task, piece.name)
+    await discard_unneeded(store, home)
     handover.tidy(home)
 
 
@@ -232,7 +228,7 @@ def _old_entries(folder: str) -> list[str]:
     try:
         with os.scandir(folder) as entries:
             return [
-                entry.path for entry in entries if time.time() - entry.stat().st_mtime > _YOUNG_S
+                entry.path for entry in entries if time.time() - entry.stat().st_mtime > YOUNG_S
             ]
     except FileNotFoundError:
         return []

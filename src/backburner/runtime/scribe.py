@@ -15,6 +15,18 @@ _FIRST_S = 0.05
 _LONGEST_S = 5.0
 
 
+async def insist(change: Callable[[], Awaitable[Result]], report: Callable[[str], None]) -> Result:
+    """Write to the record, again and again while the disk is full or the record is locked."""
+    delay = _FIRST_S
+    while True:
+        try:
+            return await change()
+        except StoreError as error:
+            report(f"will try again in {delay:.2f} s: {error}")
+        await asyncio.sleep(delay)
+        delay = min(delay * 2, _LONGEST_S)
+
+
 class Scribe:
     """Writes for one worker. ``report`` is the keeper's own log."""
 
@@ -24,15 +36,8 @@ class Scribe:
         self._beside: set[asyncio.Task[bool]] = set()
 
     async def insist(self, change: Callable[[], Awaitable[Result]]) -> Result:
-        """Write to the record, again and again while the disk is full or the record is locked."""
-        delay = _FIRST_S
-        while True:
-            try:
-                return await change()
-            except StoreError as error:
-                self._report(f"will try again in {delay:.2f} s: {error}")
-            await asyncio.sleep(delay)
-            delay = min(delay * 2, _LONGEST_S)
+        """See `insist`."""
+        return await insist(change, self._report)
 
     def say(self, task: Task, text: str) -> None:
         """Something worth telling about a task: in the record and in the log."""

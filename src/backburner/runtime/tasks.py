@@ -79,7 +79,7 @@ class TaskService:
         """
         with contextlib.suppress(BackburnerError):
             if keeper_is_missing(self._home) and (
-                await self._store.active() or await self._store.next_delivery() is not None
+                await self._store.any_active() or await self._store.next_delivery() is not None
             ):
                 call_keeper(self._home)
 

@@ -12,13 +12,12 @@ import os
 import resource
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from backburner.model import clock
 from backburner.model.ending import Ending
 from backburner.model.errors import StoreError
 from backburner.model.events import EventKind
-from backburner.model.home import Home
+from backburner.model.home import AttemptFolder, Home
 from backburner.model.limits import DEFAULT_GRACE_S, Settings
 from backburner.model.states import ErrorKind, Kind, State
 from backburner.model.task import Place, Task
@@ -26,7 +25,7 @@ from backburner.runtime.allowance import Allowances, witnesses
 from backburner.runtime.answers import hand_on
 from backburner.runtime.attendant import Attendant, attending, conclude
 from backburner.runtime.job import Job, ending_of
-from backburner.runtime.launches import discard_of_ended
+from backburner.runtime.launches import discard_unneeded
 from backburner.runtime.logwatch import LogWatch, WatchedLog
 from backburner.runtime.ordering import (
     is_tried_again,
@@ -46,8 +45,6 @@ from backburner.work.process import cgroup, condition, wrapper
 from backburner.work.process.identity import boot_id
 from backburner.work.process.mark import mark_for
 from backburner.work.process.tree import Tree
-
-Result = TypeVar("Result")
 
 _RETRY_FIRST_S = 0.05
 _RETRY_LONGEST_S = 5.0
@@ -85,7 +82,7 @@ class ShellWorker:
         """Take charge of everything that an earlier keeper has left. Before anything else."""
         active = await self._store.active(Kind.SHELL)
         self._allowances.sweep(active)
-        await discard_of_ended(self._store, self._home)
+        await discard_unneeded(self._store, self._home)
         for task in active:
             if task.state is not State.QUEUED:
                 self._take_on(task.id, self._adopt(task))
@@ -104,9 +101,9 @@ class ShellWorker:
             elif task.stop is not None and task.id in self._jobs:
                 self._jobs[task.id].ask_to_stop(task.stop)
         await self._hand_on_answers()
-        self._waiting = await self._store.any_active()
+        self._waiting = bool(self._busy) or await self._store.any_active()
         if self.idle and not self._tidy:
-            await discard_of_ended(self._store, self._home)
+            await discard_unneeded(self._store, self._home)
             self._tidy = True
         try:
             async with asyncio.timeout(await self._until_next_due()):
@@ -265,16 +262,14 @@ class ShellWorker:
                 )
             )
             return
-        found = condition.inspect(self._home.attempt(task.id, task.attempt))
+        folder = self._home.attempt(task.id, task.attempt)
+        found = condition.inspect(folder)
         ending = (
             ending_of(found)
             if isinstance(found, condition.Ended | condition.Settled)
             else Ending.failed(ErrorKind.ORPHANED, "the machine was restarted while it ran")
         )
-        folder = self._home.attempt(task.id, task.attempt)
-        reporter = Reporter(self._store, task, folder, self._report)
-        others = watchers(Ledger(self._store, task, self._scribe.insist), folder, list)
-        ending = await conclude([reporter, *others], ending, self._report)
+        ending = await conclude(self._observers(task, folder, list), ending, self._report)
         if is_tried_again(task, ending):
             if await self._fail_try(task, ending):
                 return
@@ -332,11 +327,16 @@ class ShellWorker:
         """Who goes with this job."""
         return (
             *witnesses(job.task, job.folder),
-            Reporter(self._store, job.task, job.folder, self._report),
-            *watchers(
-                Ledger(self._store, job.task, self._scribe.insist), job.folder, job.tree.members
-            ),
+            *self._observers(job.task, job.folder, job.tree.members),
         )
+
+    def _observers(
+        self, task: Task, folder: AttemptFolder, processes: Callable[[], Sequence[int]]
+    ) -> Sequence[Attendant]:
+        """Those that read what a job has written, also of one that did not outlive a reboot."""
+        ledger = Ledger(self._store, task, self._scribe.insist)
+        reporter = Reporter(self._store, task, folder, self._report)
+        return (reporter, *watchers(ledger, folder, processes))
 
     async def _linger(self, job: Job) -> None:
         """The task has ended, and processes of it have not: watch those, and their output."""
@@ -375,14 +375,16 @@ class ShellWorker:
         if not leftovers:  # after that, which says what its numbers said
             self._allowances.release(task.place)
         told = last_of_several(task, ending)
-        if task.place is not None:  # it has run, and will not again
+        ran = task.place is not None
+        if ran:  # and will not again
             handover.discard(self._home, task.id, task.hand_over)
         await self._scribe.insist(
             lambda: self._store.finish(
                 task.id, task.attempt, told, output=output, leftovers=leftovers
             )
         )
-        handover.discard(self._home, task.id, task.hand_over)
+        if not ran:  # until the record says so, the next keeper would need it
+            handover.discard(self._home, task.id, task.hand_over)
         if not written:
             self._put_result(task, ending)  # there may be room now
 

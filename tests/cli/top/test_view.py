@@ -15,6 +15,8 @@ from backburner.runtime.election import keeper_pid
 from tests.cli.top.driving import shown
 from tests.waiting import pause_async, wait_until_async
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 BACKBURNER = f"{sys.executable} -m backburner.cli"
 
 

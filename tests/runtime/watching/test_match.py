@@ -13,6 +13,8 @@ from tests.runtime.watching.told import events, texts, told, until_told
 from tests.waiting import wait_until, wait_until_async
 from tests.work.log.jobs import running_job
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 KIB = 1024
 
 

@@ -19,6 +19,8 @@ from backburner.sync import Backburner as SyncBackburner
 from tests.runtime.watching.told import events, texts, told, until_told
 from tests.waiting import wait_until, wait_until_async
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 
 @pytest.mark.parametrize(
     "line",

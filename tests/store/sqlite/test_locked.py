@@ -16,6 +16,8 @@ from backburner.store.sqlite import connection, writer
 from tests.store.conformance.making import ADA, get, queued
 from tests.store.sqlite.conftest import Open
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 HOLDER = """
 import sys, apsw
 connection = apsw.Connection(sys.argv[1])

@@ -18,6 +18,8 @@ from backburner.work.process.condition import Ended
 from tests.waiting import wait_until
 from tests.work.holder.conftest import Held, StartHeld
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 
 def connected(job: Held) -> socket.socket:
     """A client that says what it likes."""

@@ -20,6 +20,8 @@ from tests.waiting import wait_until
 from tests.work.holder.conftest import StartHeld
 from tests.work.process.conftest import StartWrapper
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 KILOBYTE = 1024
 
 

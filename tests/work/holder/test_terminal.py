@@ -15,6 +15,8 @@ from tests.faults.victims import is_running
 from tests.waiting import wait_until
 from tests.work.holder.conftest import Held, StartHeld
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 
 def lines(job: Held) -> list[str]:
     return job.output().decode().replace("\r\n", "\n").splitlines()

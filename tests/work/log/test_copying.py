@@ -16,6 +16,8 @@ from backburner.work.log.stream import StreamRead, read_stream
 from tests.waiting import wait_until
 from tests.work.log.jobs import on_disk, running_job, seq_bytes
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 KIB = 1024
 SMALL = LogBounds(head=8 * KIB, tail=32 * KIB, slack=16 * KIB)
 

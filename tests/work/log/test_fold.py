@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from backburner.work.log.fold import fold, strip_controls
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 

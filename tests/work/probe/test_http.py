@@ -15,6 +15,8 @@ import pytest
 from backburner.work.probe import http as module
 from backburner.work.probe.http import HttpProbe
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 
 @contextlib.contextmanager
 def serving(

@@ -19,6 +19,8 @@ from tests.faults.homes import waiting_starts
 from tests.faults.victims import kill_keeper, nobody_keeps
 from tests.waiting import wait_until, wait_until_async
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 SECRET = "correct-horse-battery-staple-8d1f"
 
 OF_THE_SHELL = {"PWD", "OLDPWD", "SHLVL", "_"}

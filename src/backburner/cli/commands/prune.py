@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backburner.cli import exits, say, terminal
-from backburner.cli.options import HomeOption, JsonOption, SessionOption, seconds
+from backburner.cli.options import HomeOption, JsonOption, SessionOption, seconds, size
 from backburner.cli.place import act, place
 from backburner.cli.table import Column, Table
 from backburner.model import clock
-from backburner.model.errors import UsageError
 
 if TYPE_CHECKING:
     from backburner.app import Backburner, Session
@@ -60,7 +59,7 @@ def command(
     days (BACKBURNER_RETENTION_S) and above BACKBURNER_MAX_SIZE bytes, which is no limit unless set.
     """
     age = None if older_than is None else seconds(older_than, "--older-than")
-    most = None if max_size is None else _size(max_size)
+    most = None if max_size is None else size(max_size, "--max-size")
     at = place(home, session)
 
     async def work(backburner: "Backburner", _: "Session") -> int:
@@ -75,16 +74,6 @@ def command(
         return exits.DONE
 
     return act(at, work)
-
-
-def _size(text: str) -> int:
-    from backburner.model.allowance import parse_size
-
-    try:
-        return parse_size(text)
-    except ValueError as error:
-        message, _, remedy = str(error).partition("; ")
-        raise UsageError(f"--max-size: {message}", remedy=remedy) from None
 
 
 async def _prune(backburner: "Backburner", rule: "Rule", scope: "Scope", *, as_json: bool) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Generator
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 
+from backburner.work import flock
 from backburner.work.log.bounds import BoundResult, LogBounds
 
 LEAST_MOVE = 4096
@@ -96,16 +97,9 @@ def moving(path: str) -> Generator[None]:
 def is_moving(path: str) -> bool:
     """Whether a mover is at work. One that died is not, whatever its map says."""
     try:
-        fd = os.open(_lock_path(path), os.O_RDONLY | os.O_CLOEXEC)
+        return flock.is_held(_lock_path(path))
     except FileNotFoundError:
         return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
 
 
 def _lock_path(path: str) -> str:

@@ -7,7 +7,6 @@ With the ending it becomes `result.json`: to make a file costs more than all tha
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 
 from backburner.model.ending import Ending
 from backburner.model.home import AttemptFolder
+from backburner.work import flock
 
 BLANK = b"\n" * 512
 """What it holds before the start."""
@@ -69,7 +69,7 @@ Condition = NotBegun | Alive | Ended | Vanished | Lost | Settled
 def inspect(folder: AttemptFolder) -> Condition:
     """What became of a start. True at any time, after any crash of ours."""
     try:
-        alive = _is_locked(folder.wrapper)
+        alive = flock.is_held(folder.wrapper)
         text = _read(folder.wrapper)
     except FileNotFoundError:
         return _settled(folder.result)
@@ -120,14 +120,3 @@ def _settled(path: str) -> Settled | Lost:
 def _read(path: str) -> str:
     with open(path, encoding="utf-8", errors="replace") as file:
         return file.read()
-
-
-def _is_locked(path: str) -> bool:
-    fd = os.open(path, os.O_RDWR)
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False

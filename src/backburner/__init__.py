@@ -16,8 +16,11 @@ if TYPE_CHECKING:
         Ambiguous,
         BackburnerError,
         Conflict,
+        ConnectionRequired,
         InputNotYet,
         InputRefused,
+        InternalError,
+        InvalidArguments,
         KeeperUnreachable,
         LimitReached,
         NeverReady,
@@ -29,15 +32,18 @@ if TYPE_CHECKING:
         StoreFull,
         StoreUnusable,
         TimeIsUp,
+        ToolError,
         UsageError,
     )
     from backburner.model.events import Event, EventKind
     from backburner.model.limits import Settings
     from backburner.model.order import Queue
+    from backburner.model.outcome import Image, Outcome
     from backburner.model.questions import Question
     from backburner.model.signals import SignalKind, SignalState
     from backburner.model.states import ErrorKind, Kind, State
     from backburner.work.log.read import Chunk
+    from backburner.work.tools.context import Context
 
 __version__ = "0.1.0"
 
@@ -49,8 +55,11 @@ _HOMES = {
         "Ambiguous",
         "BackburnerError",
         "Conflict",
+        "ConnectionRequired",
         "InputNotYet",
         "InputRefused",
+        "InternalError",
+        "InvalidArguments",
         "KeeperUnreachable",
         "LimitReached",
         "NeverReady",
@@ -62,15 +71,18 @@ _HOMES = {
         "StoreFull",
         "StoreUnusable",
         "TimeIsUp",
+        "ToolError",
         "UsageError",
     ),
     "backburner.model.events": ("Event", "EventKind"),
     "backburner.model.limits": ("Settings",),
     "backburner.model.order": ("Queue",),
+    "backburner.model.outcome": ("Image", "Outcome"),
     "backburner.model.questions": ("Question",),
     "backburner.model.signals": ("SignalKind", "SignalState"),
     "backburner.model.states": ("ErrorKind", "Kind", "State"),
     "backburner.work.log.read": ("Chunk",),
+    "backburner.work.tools.context": ("Context",),
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -82,11 +94,16 @@ __all__ = [
     "ChannelKind",
     "Chunk",
     "Conflict",
+    "ConnectionRequired",
+    "Context",
     "ErrorKind",
     "Event",
     "EventKind",
+    "Image",
     "InputNotYet",
     "InputRefused",
+    "InternalError",
+    "InvalidArguments",
     "KeeperUnreachable",
     "Kind",
     "LimitReached",
@@ -94,6 +111,7 @@ __all__ = [
     "NobodyAsked",
     "NotAllowed",
     "NotFound",
+    "Outcome",
     "Question",
     "Queue",
     "Session",
@@ -109,6 +127,7 @@ __all__ = [
     "Task",
     "TaskError",
     "TimeIsUp",
+    "ToolError",
     "UsageError",
 ]
 

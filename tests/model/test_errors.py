@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from backburner.model import errors
-from backburner.model.errors import SPELLINGS, Ambiguous, BackburnerError
+from backburner.model.errors import SPELLINGS, Ambiguous, BackburnerError, ConnectionRequired
 
 
 def descendants(cls: type[BackburnerError]) -> Iterator[type[BackburnerError]]:
@@ -33,6 +33,10 @@ CODES_AND_EXIT_STATUSES = {
     "input": 1,
     "input_not_yet": 1,
     "nobody_asked": 1,
+    "arguments": 2,
+    "tool": 1,
+    "internal": 1,
+    "connection": 4,
     "store": 1,
     "busy": 1,
     "full": 1,
@@ -59,7 +63,7 @@ def test_who_is_to_blame_is_told_by_the_http_status() -> None:
     blamed_on_the_caller = {code for code, each in SPELLINGS.items() if each.http_status < 500}
     assert blamed_on_the_caller == {
         *("usage", "not_found", "ambiguous", "not_allowed", "limit", "conflict", "timeout"),
-        *("never_ready", "input", "input_not_yet", "nobody_asked"),
+        *("arguments", "connection", "never_ready", "input", "input_not_yet", "nobody_asked"),
     }
     assert SPELLINGS["not_found"].http_status == 404
     assert SPELLINGS["not_allowed"].http_status == 403
@@ -81,7 +85,9 @@ def test_the_tree_in_the_docstring_is_the_tree_of_classes() -> None:
     )
 
 
-@pytest.mark.parametrize("cls", [cls for cls in CLASSES if cls is not Ambiguous])
+@pytest.mark.parametrize(
+    "cls", [cls for cls in CLASSES if cls not in (Ambiguous, ConnectionRequired)]
+)
 def test_an_error_shows_its_text_and_its_remedy(cls: type[BackburnerError]) -> None:
     error = cls("no room", remedy="free some space")
     assert str(error) == "no room (free some space)"

@@ -2,6 +2,7 @@
 
 BackburnerError
 ├── UsageError          usage          the call itself is wrong; nothing was changed
+│   └── InvalidArguments  arguments    a tool was called with arguments that it does not take
 ├── NotFound            not_found      no such task for this caller (or not yours: the same answer)
 ├── Ambiguous           ambiguous      a prefix fits several tasks
 ├── NotAllowed          not_allowed    the caller may not do this
@@ -12,6 +13,9 @@ BackburnerError
 ├── InputRefused        input          the task takes no input, or none any more
 │   ├── InputNotYet     input_not_yet  it has not started yet: wait for that and try again
 │   └── NobodyAsked     nobody_asked   no question of it is open, and it takes no input
+├── ToolError           tool           a tool says that it failed, in words for the model
+├── InternalError       internal       a tool failed in a way that is not for the model to see
+├── ConnectionRequired  connection     a tool needs an account that nobody has connected
 ├── StoreError          store          the record cannot be read or written
 │   ├── StoreBusy       busy           another process holds the record for too long
 │   ├── StoreFull       full           no room on the disk
@@ -110,6 +114,36 @@ class NeverReady(BackburnerError):
     code = "never_ready"
 
 
+class InvalidArguments(UsageError):
+    """A tool was called with arguments that it does not take; the text says which and why."""
+
+    code = "arguments"
+
+
+class ToolError(BackburnerError):
+    """Raised by a tool: it failed, and this text is for the model."""
+
+    code = "tool"
+
+
+class InternalError(BackburnerError):
+    """Raised by a tool: it failed for a reason that is logged, and not told to the model."""
+
+    code = "internal"
+
+
+class ConnectionRequired(BackburnerError):
+    """Raised by a tool: it needs an account that nobody has connected. Neither success nor error"""
+
+    code = "connection"
+
+    def __init__(self, provider: str, *, remedy: str = "") -> None:
+        super().__init__(
+            f"a connection to {provider} is required", remedy=remedy or f"connect {provider} first"
+        )
+        self.provider = provider
+
+
 class StoreError(BackburnerError):
     """The record cannot be read or written."""
 
@@ -162,6 +196,10 @@ SPELLINGS: dict[str, Spelling] = {
     "input": Spelling(1, 409, -32602),
     "input_not_yet": Spelling(1, 409, -32602),
     "nobody_asked": Spelling(1, 409, -32602),
+    "arguments": Spelling(2, 422, -32602),
+    "tool": Spelling(1, 500, -32603),
+    "internal": Spelling(1, 500, -32603),
+    "connection": Spelling(4, 424, -32603),
     "store": Spelling(1, 503, -32603),
     "busy": Spelling(1, 503, -32603),
     "full": Spelling(1, 507, -32603),

@@ -65,6 +65,18 @@ class Settings:
     """E3: active shell tasks of one session."""
     queued_per_session: int = 1000
     """X9: shell tasks of one session that wait in queues, which are there to hold many."""
+    python_per_session: int = 64
+    """Active Python tasks of one session, as for the shell."""
+    tools_per_session: int = 5
+    """E3: active background runs of tools of one session."""
+    tools_per_worker: int = 64
+    """E3: active background runs of tools in one process."""
+    agents_per_session: int = 5
+    """Active sub-agents of one session: each is a bill."""
+    parked_per_session: int = 32
+    """D7: calls of one session that outlived their budget and go on."""
+    schedules_per_session: int = 5
+    """E9: active schedules of one session."""
     artifact_limit: int = 100 * 1024 * 1024
     """X5: bytes of one file that a job adds to its task."""
     artifacts_limit: int = 1024 * 1024 * 1024

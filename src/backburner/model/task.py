@@ -54,6 +54,8 @@ class Place:
     cgroup: str | None = None
     memory_cgroup: str | None = None
     """The one that limits its memory, where one does."""
+    worker: str | None = None
+    """The application that carries it out in itself; None for processes that the keeper starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,8 @@ class Task:
     """What keeps it from starting, as of the look at the record that it comes from."""
     reported: int = 0
     """How many bytes of the job's own report are in the record."""
+    usage: dict[str, int] | None = None
+    """What a model has used for it."""
     question: Question | None = None
     """The oldest one that is open, where it waits for an answer."""
     signal_state: SignalState | None = None

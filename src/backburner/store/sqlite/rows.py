@@ -56,6 +56,8 @@ _COLUMNS = [
     "not_before",
     "memory_cgroup",
     "reported",
+    "worker",
+    "usage",
 ]
 
 _OPEN_QUESTION = """CASE t.state WHEN 'input_required' THEN (
@@ -97,7 +99,8 @@ def to_task(row: tuple[Any, ...]) -> Task:
         parked_at, exit_code, error_kind, error_message, summary, result, boot_id,
         started_boot, pid, cgroup, stop_at, stop_grace_s, ended_for, output_bytes, dropped_bytes,
         leftovers, parent, schedule, hand_over, queue, after, after_failure, retries_left,
-        failures, not_before, memory_cgroup, reported, signal_state, signal_delivered_at, question,
+        failures, not_before, memory_cgroup, reported, worker, usage,
+        signal_state, signal_delivered_at, question,
     ) = row  # fmt: skip
     return Task(
         seq=seq,
@@ -121,7 +124,7 @@ def to_task(row: tuple[Any, ...]) -> Task:
         error=TaskError(ErrorKind(error_kind), error_message) if error_kind else None,
         summary=summary,
         result=json.loads(result) if result else None,
-        place=Place(boot_id, started_boot, pid, cgroup, memory_cgroup) if boot_id else None,
+        place=Place(boot_id, started_boot, pid, cgroup, memory_cgroup, worker) if boot_id else None,
         stop=StopRequest(stop_at, stop_grace_s) if stop_at is not None else None,
         ended_for=EndedFor(ended_for) if ended_for else None,
         output_bytes=output_bytes,
@@ -137,6 +140,7 @@ def to_task(row: tuple[Any, ...]) -> Task:
         failures=failures,
         not_before=not_before,
         reported=reported,
+        usage=json.loads(usage) if usage else None,
         signal_state=SignalState(signal_state) if signal_state else None,
         signal_delivered_at=signal_delivered_at,
         question=Question(task_id, **json.loads(question), attempt=attempt) if question else None,

@@ -139,8 +139,8 @@ RETURNING {changed};
 -- name: task_requeue
 -- running → queued, one attempt on.
 UPDATE task SET state = 'queued', attempt = attempt + 1, started_at = NULL, boot_id = NULL,
-                started_boot = NULL, pid = NULL, cgroup = NULL, memory_cgroup = NULL, detail = NULL,
-                progress = NULL, ready_at = NULL, ended_for = NULL, reported = 0, events = events + 1
+                started_boot = NULL, pid = NULL, cgroup = NULL, memory_cgroup = NULL, worker = NULL,
+                detail = NULL, progress = NULL, ready_at = NULL, ended_for = NULL, reported = 0, events = events + 1
 WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
 RETURNING {changed};
 

@@ -133,7 +133,7 @@ def test_an_instant_survives_rfc_3339(instant: int) -> None:
     assert from_rfc3339(text) == instant
 
 
-@given(instants.filter(lambda instant: 10**12 < instant < 253_402_200_000_000_000))
+@given(st.integers(10**12, 253_402_200_000_000_000))
 def test_rfc_3339_sorts_as_time_does(instant: int) -> None:
     assert rfc3339(instant - 1) < rfc3339(instant) < rfc3339(instant + SECOND)
 

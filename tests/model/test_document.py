@@ -30,7 +30,7 @@ output {bytes, dropped_bytes, cursor}, paths {dir, log, result}, leftovers,
 signal {state, delivered_at}, links {parent, schedule}"""
 
 # What was added since; adding is free.
-ADDED_FIELDS = ["order", "wait", "allowance", "question", "artifacts"]
+ADDED_FIELDS = ["order", "wait", "allowance", "question", "artifacts", "usage"]
 
 # Copied from contract.md, "A signal as JSON".
 SIGNAL_FIELDS = """id, key, task, session, kind, text, data, state, reason, channel, tries,
@@ -145,6 +145,7 @@ def test_a_task_that_has_ended_as_json() -> None:
         "allowance": Allowance().document(),
         "question": None,
         "artifacts": [],
+        "usage": None,
     }
 
 
@@ -164,6 +165,8 @@ def test_x5_a_task_that_asks_and_has_added_a_file_as_json() -> None:
         "asked_at": "2026-11-15T12:00:00.000000Z",
         "answered_at": None,
         "withdrawn": False,
+        "schema": None,
+        "asker": None,
     }
     assert document["artifacts"] == [{"name": "a.txt", "bytes": 3, "path": "/a.txt"}]
 
@@ -174,7 +177,7 @@ def test_a_task_that_has_not_started_shows_nulls_and_no_specification() -> None:
     assert empty == {
         *("detail", "progress", "ready_at", "parked_at", "exit_code", "error", "summary"),
         *("result", "pid", "started_at", "finished_at", "max_runtime_s", "signal"),
-        *("wait", "question"),
+        *("wait", "question", "usage"),
     }
     assert document["links"] == {"parent": None, "schedule": None}
     assert "pytest" not in json.dumps(document)

@@ -39,6 +39,7 @@ CODES_AND_EXIT_STATUSES = {
     "connection": 4,
     "store": 1,
     "busy": 1,
+    "closed": 1,
     "full": 1,
     "unusable": 1,
     "keeper": 1,

@@ -35,7 +35,7 @@ def test_x9_after_failure_needs_something_to_come_after() -> None:
         (ErrorKind.KILLED, True),
         (ErrorKind.ORPHANED, True),
         (ErrorKind.SPAWN, False),
-        (ErrorKind.ERROR, False),
+        (ErrorKind.ERROR, True),
     ],
 )
 def test_x9_which_failures_are_tried_again(kind: ErrorKind, again: bool) -> None:

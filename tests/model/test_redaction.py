@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backburner.model.redaction import HIDDEN, for_log, is_secret, redact, redact_text
+from backburner.model.errors import InvalidArguments
+from backburner.model.redaction import (
+    HIDDEN,
+    for_log,
+    is_secret,
+    redact,
+    redact_arguments,
+    redact_text,
+    secrets_in,
+    without,
+)
 
 NAMES = (
     *("api_key", "apikey", "authorization", "auth"),
@@ -174,3 +184,47 @@ def test_d9_hostile_text_is_redacted_in_time() -> None:
         began = time.monotonic()
         redact_text(text)
         assert time.monotonic() - began < 5
+
+
+def has_secret_key(value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(is_secret(key) or has_secret_key(inner) for key, inner in items_of(value))
+    return isinstance(value, list | tuple) and any(map(has_secret_key, elements_of(value)))
+
+
+def items_of(value: Any) -> list[tuple[str, Any]]:
+    return [*value.items()]
+
+
+def elements_of(value: Any) -> list[Any]:
+    return [*value]
+
+
+@given(arguments)
+def test_d9_a_call_says_whether_it_was_redacted(given_arguments: dict[str, Any]) -> None:
+    redacted, was_redacted = redact_arguments(given_arguments)
+    assert redacted == redact(given_arguments)
+    assert was_redacted == has_secret_key(given_arguments)
+    assert SECRET not in json.dumps(redacted, ensure_ascii=False)
+
+
+@given(arguments, st.text(max_size=20))
+def test_d9_a_secret_is_hidden_wherever_a_text_repeats_it(
+    given_arguments: dict[str, Any], around: str
+) -> None:
+    hidden = secrets_in(given_arguments)
+    said = around.join(sorted(hidden))
+    assert SECRET not in without(said, hidden)
+    assert without(around, ()) == around
+
+
+def test_d9_what_is_short_or_a_flag_is_no_secret_worth_hiding() -> None:
+    assert secrets_in({"token": "abc", "auth": True, "password": None}) == frozenset()
+    assert secrets_in({"token": ["abcd", {"x": 12345}], "n": 99999}) == {"abcd", "12345"}
+
+
+def test_d9_arguments_without_end_are_refused() -> None:
+    deep: dict[str, Any] = {}
+    deep["again"] = deep
+    with pytest.raises(InvalidArguments, match="deep"):
+        redact_arguments(deep)

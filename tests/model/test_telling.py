@@ -60,7 +60,8 @@ def test_x1_the_key_of_an_end_depends_on_the_task_alone() -> None:
 
 def test_x1_the_words_of_signals_are_those_of_the_contract() -> None:
     assert [kind.value for kind in SignalKind] == [
-        *("completed", "failed", "canceled", "input_required", "ready", "match", "silent")
+        *("completed", "failed", "canceled", "input_required", "ready", "match", "silent"),
+        "message",  # beside those of the contract
     ]
     assert [state.value for state in SignalState] == [
         *("pending", "claimed", "delivered", "failed", "dropped")

@@ -10,7 +10,7 @@ from backburner.model.clock import Instant, rfc3339
 from backburner.model.events import Event
 from backburner.model.home import Home
 from backburner.model.questions import Question
-from backburner.model.signals import Signal
+from backburner.model.signals import END_SIGNALS, Signal
 from backburner.model.task import Task
 
 
@@ -92,6 +92,7 @@ def task_document(
         "artifacts": [
             {"name": each.name, "bytes": each.bytes, "path": each.path} for each in artifacts
         ],
+        "usage": None if task.usage is None else dict(task.usage),
     }
 
 
@@ -103,6 +104,8 @@ def question_document(question: Question) -> dict[str, Any]:
         "asked_at": rfc3339(question.asked_at),
         "answered_at": _time(question.answered_at),
         "withdrawn": question.withdrawn,
+        "schema": question.schema,
+        "asker": question.asker,
     }
 
 
@@ -118,8 +121,11 @@ def event_document(event: Event) -> dict[str, Any]:
     }
 
 
-def signal_document(signal: Signal) -> dict[str, Any]:
-    """A signal as JSON."""
+def signal_document(signal: Signal, home: Home | None = None) -> dict[str, Any]:
+    """A signal as JSON. With ``home``, one that tells of an end says where its files are (E8)."""
+    attempt = signal.data.get("attempt") if signal.kind in END_SIGNALS.values() else None
+    folder = None if home is None or attempt is None else home.attempt(signal.task, attempt)
+    paths = {} if folder is None else {"paths": {"log": folder.log, "result": folder.result}}
     return {
         "id": signal.id,
         "key": signal.key,
@@ -135,6 +141,7 @@ def signal_document(signal: Signal) -> dict[str, Any]:
         "created_at": rfc3339(signal.created_at),
         "delivered_at": _time(signal.delivered_at),
         "retry_at": _time(signal.retry_at),
+        **paths,
     }
 
 

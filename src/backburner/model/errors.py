@@ -18,6 +18,7 @@ BackburnerError
 ├── ConnectionRequired  connection     a tool needs an account that nobody has connected
 ├── StoreError          store          the record cannot be read or written
 │   ├── StoreBusy       busy           another process holds the record for too long
+│   ├── StoreClosed     closed         it was closed meanwhile
 │   ├── StoreFull       full           no room on the disk
 │   └── StoreUnusable   unusable       not writable, corrupt, too new, or an unsafe SQLite
 └── KeeperUnreachable   keeper         nobody is there to carry the task out
@@ -54,13 +55,13 @@ class NotFound(BackburnerError):
 
 
 class Ambiguous(BackburnerError):
-    """A prefix fits several tasks; the candidates are listed."""
+    """A prefix fits several tasks, or schedules; the candidates are listed."""
 
     code = "ambiguous"
 
-    def __init__(self, prefix: str, candidates: list[str]) -> None:
+    def __init__(self, prefix: str, candidates: list[str], what: str = "tasks") -> None:
         super().__init__(
-            f"{prefix!r} fits {len(candidates)} tasks: {', '.join(candidates)}",
+            f"{prefix!r} fits {len(candidates)} {what}: {', '.join(candidates)}",
             remedy="give more of the id",
         )
         self.candidates = candidates
@@ -156,6 +157,12 @@ class StoreBusy(StoreError):
     code = "busy"
 
 
+class StoreClosed(StoreError):
+    """The record was closed while something was still to be done with it."""
+
+    code = "closed"
+
+
 class StoreFull(StoreError):
     """There is no room on the disk."""
 
@@ -202,6 +209,7 @@ SPELLINGS: dict[str, Spelling] = {
     "connection": Spelling(4, 424, -32603),
     "store": Spelling(1, 503, -32603),
     "busy": Spelling(1, 503, -32603),
+    "closed": Spelling(1, 503, -32603),
     "full": Spelling(1, 507, -32603),
     "unusable": Spelling(1, 503, -32603),
     "keeper": Spelling(1, 503, -32603),

@@ -5,12 +5,15 @@ write.lock         held by the process that is writing to the record
 keeper.lock        held by the keeper, whose edition it names
 keeper.next        held by the one whose turn it is to become the keeper
 keeper.log         what the keeper has to say
+workers/           a lock for each application that carries out tasks in itself
+sessions/          the folders that file tools work in, where a session has no other
 wake/              a datagram socket for each process that listens
 secrets/           the keys of webhooks, 0600
 launches           environment and folder of the starts that are still to come, 0600
 trash/             folders of forgotten tasks, on their way out
 tasks/ID.ATTEMPT/  output.log, stderr.log, marks, input (a socket), and wrapper, which becomes
-                   result.json; what the job says of itself: report, answers/, artifacts/
+                   result.json; what the job says of itself: report, answers/, artifacts/,
+                   messages/; how a function or tool ended: outcome, internal.log
 """
 
 import os
@@ -63,9 +66,24 @@ class AttemptFolder:
         return f"{self.path}/answers"
 
     @property
+    def messages(self) -> str:
+        """A file for each message to the job, named after its number, put there by rename."""
+        return f"{self.path}/messages"
+
+    @property
     def artifacts(self) -> str:
         """Files that the job has added to the task."""
         return f"{self.path}/artifacts"
+
+    @property
+    def outcome(self) -> str:
+        """How a Python function or a tool ended, by itself; see `work.child.outcome`."""
+        return f"{self.path}/outcome"
+
+    @property
+    def internal(self) -> str:
+        """Why a tool failed, where that is not for a model to see."""
+        return f"{self.path}/internal.log"
 
     @property
     def result(self) -> str:
@@ -108,6 +126,20 @@ class Home:
     def wake(self) -> str:
         """Sockets of the listening processes."""
         return f"{self.root}/wake"
+
+    @property
+    def workers(self) -> str:
+        """A file for each worker, which it holds a lock on for as long as it lives."""
+        return f"{self.root}/workers"
+
+    def worker_lock(self, worker_id: str) -> str:
+        """The lock of one of them."""
+        return f"{self.workers}/{worker_id}"
+
+    @property
+    def sessions(self) -> str:
+        """The folders of sessions that were given none."""
+        return f"{self.root}/sessions"
 
     @property
     def tasks(self) -> str:

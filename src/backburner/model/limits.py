@@ -11,6 +11,9 @@ DEFAULT_MAX_RUNTIME_S = 3600.0
 LONGEST_RUNTIME_S = 100 * 365 * 86400.0
 """Whoever means for ever says so with None."""
 
+DEFAULT_TOOL_BUDGET_S = 600.0
+"""Ten minutes (D1): what a caller waits for a tool before the call is parked and goes on."""
+
 DEFAULT_OWNER = "local"
 DEFAULT_SESSION = "default"
 
@@ -45,8 +48,25 @@ OPEN_QUESTIONS_MAX = 64
 QUESTIONS_MAX = 1000
 """In one attempt: each is told, and a job that asks in a loop must not fill the record."""
 
+MESSAGES_MAX = 1000
+"""That wait for one task: one that reads none must not fill the record."""
+
+TELLS_MAX = 1000
+"""What one attempt may tell its session: each may cost a turn of a model."""
+
+SCHEMA_MAX_BYTES = 16 * 1024
+"""A schema for an answer: it is shown to whoever answers."""
+
 ARTIFACTS_MAX = 1000
 """Files that one attempt may add."""
+
+ATTACHMENTS_MAX = 20
+ATTACHMENT_MAX_BYTES = 32 * 1024 * 1024
+"""Of all files that go with one prompt: providers take about as much in one request."""
+
+AGENT_DEPTH_MAX = 2
+"""Work that an agent starts, and work that an agent of that agent starts; no deeper: each level
+multiplies the bill."""
 
 
 @dataclass(frozen=True, slots=True)

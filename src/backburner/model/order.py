@@ -18,7 +18,7 @@ AFTER_MAX = 100
 WIDTH_MAX = 10_000
 """Bounds against mistakes; nobody needs more."""
 
-RETRIED = frozenset({ErrorKind.EXIT, ErrorKind.TIMEOUT, ErrorKind.KILLED, ErrorKind.ORPHANED})
+RETRIED = frozenset(ErrorKind) - {ErrorKind.SPAWN}
 """Failures that a further attempt may mend. What cannot be started will not start then either."""
 
 

@@ -1,13 +1,17 @@
-"""Questions that a running task asks, and the answers to them."""
+"""Questions that a running task asks, or that are asked about it, and the answers to them."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from backburner.model.clock import Instant
+
+APPROVAL_SCHEMA = {"enum": ["yes", "no"]}
+"""What the answer to an approval has to be."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question of a task. It is open until it is answered or withdrawn, or its task ends."""
+    """One question of a task, or about it: open until it is answered, withdrawn, or the end."""
 
     task: str
     id: str
@@ -20,6 +24,15 @@ class Question:
     """Whoever asked waits no longer."""
     attempt: int = 1
     """The attempt that asked."""
+    schema: dict[str, Any] | None = None
+    """A JSON schema that the answer has to fit; None for any text."""
+    asker: str | None = None
+    """Of an approval: the session of the owner that wants to stop the task. Not the task's own."""
+
+    @property
+    def approval(self) -> bool:
+        """Whether it is asked about the task, and not by it."""
+        return self.asker is not None
 
     @property
     def open(self) -> bool:

@@ -1,8 +1,10 @@
 """Keeping secrets out of records and logs: by the name of a key, never by guessing at values."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
+
+from backburner.model.errors import InvalidArguments
 
 HIDDEN = "[redacted]"
 
@@ -73,3 +75,53 @@ def redact_text(text: str) -> str:
             kept += [text[done : name.end()], HIDDEN]
             done = value.end()
     return "".join(kept) + text[done:]
+
+
+def redact_arguments(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The arguments as the record keeps them, and whether anything of them is hidden.
+
+    A call that was redacted cannot be made again from the record (D9).
+    """
+    try:
+        return redact(arguments), _has_secret(arguments)
+    except RecursionError:
+        raise InvalidArguments("the arguments are nested too deeply") from None
+
+
+def _has_secret(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(
+            (isinstance(key, str) and is_secret(key)) or _has_secret(inner)
+            for key, inner in value.items()  # pyright: ignore[reportUnknownVariableType]
+        )
+    if isinstance(value, list | tuple):
+        return any(_has_secret(inner) for inner in value)  # pyright: ignore[reportUnknownVariableType]
+    return False
+
+
+_SHORTEST_SECRET = 4
+"""A shorter text occurs by chance, and hiding it would spoil a message and keep no secret."""
+
+
+def secrets_in(value: Any, *, below: bool = False) -> frozenset[str]:
+    """Every text that stands under a secret key, to be kept out of messages about the call."""
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        text = str(value)
+        return frozenset({text} if below and len(text) >= _SHORTEST_SECRET else ())
+    found: set[str] = set()
+    if isinstance(value, Mapping):
+        for key, inner in value.items():  # pyright: ignore[reportUnknownVariableType]
+            secret = below or (isinstance(key, str) and is_secret(key))
+            found |= secrets_in(inner, below=secret)
+    elif isinstance(value, list | tuple):
+        for inner in value:  # pyright: ignore[reportUnknownVariableType]
+            found |= secrets_in(inner, below=below)
+    return frozenset(found)
+
+
+def without(text: str, secrets: Collection[str]) -> str:
+    """The text with every one of these hidden, the longest first: one may be part of another."""
+    if not secrets:
+        return text
+    longest_first = sorted(secrets, key=len, reverse=True)
+    return re.sub("|".join(map(re.escape, longest_first)), HIDDEN, text)

@@ -20,6 +20,8 @@ class SignalKind(StrEnum):
     READY = "ready"
     MATCH = "match"
     SILENT = "silent"
+    MESSAGE = "message"
+    """What the task itself says while it goes on."""
 
 
 def to_kinds(given: Iterable[str]) -> frozenset[SignalKind]:
@@ -73,6 +75,19 @@ def end_key(task_id: str) -> str:
 def ask_key(task_id: str, attempt: int, question: str) -> str:
     """The idempotency key of the signal that tells of a question."""
     return f"{task_id}:ask:{attempt}:{question}"
+
+
+def tell_key(task_id: str, attempt: int, which: str) -> str:
+    """The idempotency key of something that a task tells; ``which`` is its own among those."""
+    return f"{task_id}:tell:{attempt}:{which}"
+
+
+def activity_key(task_id: str, number: int | None = None) -> str:
+    """The idempotency key of the signal that tells of a status, by the number of its event.
+
+    Without a number, what all of a task begin with.
+    """
+    return f"{task_id}:activity:{'' if number is None else number}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,11 @@ def match_text(title: str, task_id: str, line: str, more: int) -> str:
     return f"{title} ({task_id}) printed: {line}{and_more(more)}"
 
 
+def said_text(title: str, task_id: str, said: str) -> str:
+    """``tests (bg_…) says: 40 of 90 done``."""
+    return f"{title} ({task_id}) says: {said}"
+
+
 def and_more(count: int) -> str:
     """`` (and 37 more)``, or nothing."""
     return f" (and {count:,} more)" if count else ""

@@ -14,10 +14,13 @@ from backburner.model.clock import Instant
 from backburner.model.ending import Ending
 from backburner.model.events import Event, EventKind
 from backburner.model.order import Queue, Wait
-from backburner.model.questions import Question
-from backburner.model.signals import NewSignal, Signal, SignalKind, SignalState
+from backburner.model.signals import NewSignal, SignalKind
 from backburner.model.states import Kind, State
-from backburner.model.task import EndedFor, NewTask, Place, Progress, Task
+from backburner.model.task import EndedFor, NewTask, Place, Progress, StopRequest, Task
+from backburner.model.worker import Worker
+from backburner.store.conversation import Conversation
+from backburner.store.schedules import ScheduleStore
+from backburner.store.telling import Telling
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class Facts:
     """What the session is told of it."""
 
 
-class Store(Protocol):
+class Store(Conversation, ScheduleStore, Telling, Protocol):
     """The durable record of tasks, events and signals."""
 
     # Tasks
@@ -100,10 +103,14 @@ class Store(Protocol):
         """Every task that has not ended or has left processes behind, oldest first."""
         ...
 
-    async def waiting_for_worker(self, kind: Kind) -> list[Task]:
-        """Tasks that a worker must act on: to be started, asked to stop, or to be failed because
+    async def kept(self) -> list[Task]:
+        """Those of them that the keeper looks after: all that are processes (`hand_over`)."""
+        ...
 
-        one that they come after did not succeed.
+    async def waiting_for_keeper(self) -> list[Task]:
+        """Of those, what it must act on: to be started, asked to stop, or to be failed because one
+
+        that they come after did not succeed.
 
         Not those that wait for another task, for their time or for a place in their queue. So many
         at the most, and those that are to stop first.
@@ -121,8 +128,8 @@ class Store(Protocol):
         """
         ...
 
-    async def next_due(self, kind: Kind) -> Instant | None:
-        """When the next further attempt is due."""
+    async def next_due(self) -> Instant | None:
+        """When the next further attempt of those is due."""
         ...
 
     # Changes of state
@@ -134,8 +141,13 @@ class Store(Protocol):
         """
         ...
 
-    async def requeue(self, task_id: str, attempt: int, reason: str) -> Task | None:
-        """running → queued with the next attempt; the old attempt is fenced off."""
+    async def requeue(
+        self, task_id: str, attempt: int, reason: str, *, hand_over: str | None = None
+    ) -> Task | None:
+        """running → queued with the next attempt; the old attempt is fenced off.
+
+        With ``hand_over``, something that the keeper can start it with.
+        """
         ...
 
     async def fail_try(
@@ -155,6 +167,7 @@ class Store(Protocol):
         *,
         output: Output | None = None,
         leftovers: int = 0,
+        usage: Mapping[str, int] | None = None,
     ) -> Task | None:
         """Any active state → the ending; tells the session."""
         ...
@@ -166,6 +179,63 @@ class Store(Protocol):
         """
         ...
 
+    # Runs in applications
+
+    async def begin(
+        self,
+        task: NewTask,
+        place: Place,
+        *,
+        limit: int | None,
+        parked: bool = False,
+        began_at: Instant | None = None,
+    ) -> tuple[Task, bool]:
+        """Write a task that runs in the caller's process, from now on or since ``began_at``;
+
+        perhaps as a parked call.
+
+        Answers it, and whether it is new: the same id with the same specification gives the task
+        that is there, anything else is a Conflict. LimitReached above ``limit`` active ones of its
+        kind in its session, parked calls and others each counted for themselves.
+        """
+        ...
+
+    async def park(self, task_id: str, attempt: int) -> Task | None:
+        """A call that was on record from the start has outlived its budget."""
+        ...
+
+    async def parked(self, scope: Scope) -> int:
+        """How many parked calls of a session go on."""
+        ...
+
+    async def register_worker(self, worker: Worker) -> None:
+        """An application that carries out tasks in itself."""
+        ...
+
+    async def remove_worker(self, worker_id: str) -> bool:
+        """It has gone, and nothing of it is left to see to."""
+        ...
+
+    async def workers(self) -> list[Worker]:
+        """All that are registered or that running tasks name, dead or alive."""
+        ...
+
+    async def tasks_of_worker(self, worker_id: str) -> list[Task]:
+        """What it carries out, or did when it died."""
+        ...
+
+    async def ended_by_worker(self, worker_id: str, since: Instant) -> list[Task]:
+        """What it has ended since then."""
+        ...
+
+    async def stops_of_worker(self, worker_id: str) -> dict[str, StopRequest]:
+        """What somebody wants it to end."""
+        ...
+
+    async def waiting_for_application(self) -> list[Task]:
+        """Queued tools and agents, oldest first."""
+        ...
+
     # Facts beside the state, guarded by the attempt
 
     async def begin_ending(self, task_id: str, attempt: int, reason: EndedFor) -> bool:
@@ -174,41 +244,6 @@ class Store(Protocol):
 
     async def note(self, task_id: str, attempt: int, kind: EventKind, facts: Facts) -> bool:
         """Record what was noticed, and tell of it."""
-        ...
-
-    # Questions
-
-    async def ask(
-        self, task_id: str, attempt: int, question: str, text: str, *, reported: int | None = None
-    ) -> bool:
-        """running → input_required, and tell. False where it was asked before, or has ended."""
-        ...
-
-    async def answer(
-        self, task_id: str, scope: Scope, answer: str, *, question: str | None = None
-    ) -> str | None:
-        """Answer a question, else the oldest that is open. Which one; None where none is open.
-
-        The last one answered: input_required → running.
-        """
-        ...
-
-    async def withdraw(
-        self, task_id: str, attempt: int, question: str, *, reported: int | None = None
-    ) -> bool:
-        """Whoever asked waits no longer. False where it was not open."""
-        ...
-
-    async def questions(self, task_id: str) -> list[Question]:
-        """The questions of the present attempt, oldest first."""
-        ...
-
-    async def answers(self) -> list[Question]:
-        """Answers to running tasks that have not been handed on to their jobs."""
-        ...
-
-    async def handed_on(self, task_id: str, attempt: int, question: str) -> bool:
-        """The answer has reached the job."""
         ...
 
     # Events
@@ -238,81 +273,6 @@ class Store(Protocol):
 
         neither read nor written through this store any more.
         """
-        ...
-
-    # Signals
-
-    async def signals(
-        self,
-        scope: Scope,
-        *,
-        states: Sequence[SignalState] = (),
-        task: str | None = None,
-        channel: str | None = None,
-        after: int = 0,
-        limit: int = 100,
-    ) -> list[Signal]:
-        """Signals with a `seq` above ``after``, oldest first; of one channel, or of all."""
-        ...
-
-    async def claim_signals(
-        self, scope: Scope, *, consumer: str, limit: int, lease_s: float
-    ) -> list[Signal]:
-        """Take undelivered signals that nobody holds: they are the consumer's for the lease."""
-        ...
-
-    async def claim_deliveries(
-        self, *, consumer: str, limit: int, lease_s: float, busy: Collection[str] = ()
-    ) -> list[Signal]:
-        """The same for what is to be pushed through channels, of everyone.
-
-        One for each channel at most, and none for those that are ``busy``: first tries keep their
-        order, and come before further ones.
-        """
-        ...
-
-    async def release_deliveries(self) -> int:
-        """Give back what anybody holds for channels: for one who knows that they are dead."""
-        ...
-
-    async def next_delivery(self, busy: Collection[str] = ()) -> int | None:
-        """In boot time: when the next one can be claimed, 0 for now; None where nothing is open.
-
-        What belongs to channels that are ``busy`` does not count.
-        """
-        ...
-
-    async def resend(self, key: str, scope: Scope) -> bool:
-        """Send one again that failed or was dropped.
-
-        False where it is neither, its channel is gone or paused, or its question not open.
-        """
-        ...
-
-    async def acknowledge(
-        self, keys: Sequence[str], scope: Scope, *, consumer: str | None = None
-    ) -> int:
-        """Delivered. Answers how many were not so before.
-
-        What goes through a channel only ``consumer`` can acknowledge, while it holds it.
-        """
-        ...
-
-    async def release_signals(self, consumer: str) -> int:
-        """Give back what the consumer claimed and did not acknowledge."""
-        ...
-
-    async def delivery_failed(
-        self, key: str, reason: str, retry_at: Instant, *, consumer: str | None = None
-    ) -> bool:
-        """This delivery did not work; the signal is tried again at the given time.
-
-        With ``consumer``, only while that one holds it.
-        """
-        ...
-
-    async def drop_signal(self, key: str, reason: str, *, consumer: str | None = None) -> bool:
-        """It will not be delivered, for this reason. With ``consumer``, only if that holds it."""
         ...
 
     # Queues, channels, wishes

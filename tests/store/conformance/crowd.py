@@ -14,7 +14,7 @@ from typing import Any
 from backburner.model import clock
 from backburner.model.ending import Ending
 from backburner.model.errors import LimitReached
-from backburner.model.states import ErrorKind, Kind, State
+from backburner.model.states import ErrorKind, State
 from backburner.model.task import Place, Task
 from backburner.store.protocol import Scope, Store
 from tests.store.conformance.engines import ENGINES
@@ -72,7 +72,7 @@ class Member:
             self._write("created", task.id, task.seq)
 
     async def _work(self) -> None:
-        waiting = await self._store.waiting_for_worker(Kind.SHELL)
+        waiting = await self._store.waiting_for_keeper()
         queued = [task for task in waiting if task.state is State.QUEUED]
         chosen = self._chance.sample(queued, min(4, len(queued)))
         await asyncio.gather(*(self._carry_out(task) for task in chosen))

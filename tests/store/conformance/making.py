@@ -54,6 +54,8 @@ def new_task(
         title=title,
         spec={"command": "pytest"} if spec is None else spec,
         max_runtime_s=60.0,
+        # What keepers start has one; tools and agents here are those of applications.
+        hand_over="0+4096" if kind in (Kind.SHELL, Kind.PYTHON) else None,
         order=order,
     )
 

@@ -11,7 +11,7 @@ import pytest
 
 from backburner.model.events import Event, EventKind
 from backburner.model.signals import SignalState, end_key
-from backburner.model.states import Kind, State
+from backburner.model.states import State
 from backburner.model.task import Task
 from backburner.store.protocol import Scope, Store
 from tests.conftest import REPOSITORY
@@ -84,7 +84,7 @@ async def run_crowd(engine: str, address: str) -> list[list[Any]]:
 
 async def carry_out_the_rest(store: Store) -> None:
     """What nobody got to."""
-    while waiting := await store.waiting_for_worker(Kind.SHELL):
+    while waiting := await store.waiting_for_keeper():
         for task in waiting:
             assert task.state is State.QUEUED, "a claimed task was left alone"
             assert await store.claim(task.id, task.attempt, PLACE) is not None

@@ -41,7 +41,7 @@ async def in_queue(store: Store, name: str = "q") -> Task:
 
 async def to_start(store: Store) -> list[str]:
     """What a worker is given, in its order."""
-    return [task.id for task in await store.waiting_for_worker(Kind.SHELL)]
+    return [task.id for task in await store.waiting_for_keeper()]
 
 
 async def claimed(store: Store, task: Task) -> Task:
@@ -224,8 +224,7 @@ async def test_x9_a_failed_try_is_one_attempt_on_and_waits(store: Store) -> None
     )
     assert await store.get(task.id) == replace(again, wait=Wait(not_before=due))
     assert await to_start(store) == []
-    assert await store.next_due(Kind.SHELL) == due
-    assert await store.next_due(Kind.PYTHON) is None
+    assert await store.next_due() == due
     last = (await store.events(task.id))[-1]
     assert last.kind is EventKind.FAILED_TRY
     assert (last.data["attempt"], last.data["error"]["message"]) == (1, "exit code 3")
@@ -235,7 +234,7 @@ async def test_x9_a_failed_try_is_one_attempt_on_and_waits(store: Store) -> None
 async def test_x9_at_its_time_it_is_to_be_started_and_then_runs_anew(store: Store) -> None:
     task = await claimed(store, await ordered(store, Order(retries=1)))
     await store.fail_try(task.id, 1, Ending.exited(3), clock.now() - 1)
-    assert await store.next_due(Kind.SHELL) is None
+    assert await store.next_due() is None
     assert await to_start(store) == [task.id]
     assert await store.claim(task.id, 1, PLACE) is None, "the old attempt is fenced off"
     assert await store.claim(task.id, 2, PLACE) is not None
@@ -272,7 +271,7 @@ async def test_x9_a_stop_while_it_waits_for_its_next_try_ends_it(store: Store) -
     stopped = await store.request_stop(task.id, ADA, 5)
     assert stopped is not None
     assert (stopped.state, stopped.attempt) == (State.CANCELED, 2)
-    assert await store.next_due(Kind.SHELL) is None
+    assert await store.next_due() is None
     assert not await store.any_active()
 
 

@@ -1,5 +1,7 @@
 """Reading: by id, by prefix, newest first; what belongs to others does not exist (promise 2)."""
 
+from dataclasses import replace
+
 import pytest
 
 from backburner.model.events import EventKind
@@ -14,6 +16,7 @@ from tests.store.conformance.making import (
     PLACE,
     STRANGERS,
     ended,
+    new_task,
     queued,
     running,
 )
@@ -24,7 +27,7 @@ async def test_an_empty_record_has_nothing(store: Store) -> None:
     assert await store.find("bg_", ADA, 10) == []
     assert await store.newest(ADA, limit=10) == []
     assert await store.active() == []
-    assert await store.waiting_for_worker(Kind.SHELL) == []
+    assert await store.waiting_for_keeper() == []
     assert await store.events("bg_1") == []
     assert await store.events_since(0) == []
     assert await store.last_event() == 0
@@ -186,17 +189,30 @@ async def test_a_worker_sees_what_is_to_be_started_and_stopped(store: Store) -> 
     lingering = await ended(store, leftovers=1)
     await queued(store, kind=Kind.TOOL)
     await ended(store)
-    assert await store.waiting_for_worker(Kind.SHELL) == [waiting]
+    assert await store.waiting_for_keeper() == [waiting]
     stopping = await store.request_stop(going.id, ADA, 5.0)
     ending = await store.request_stop(lingering.id, ADA, 5.0)
-    assert await store.waiting_for_worker(Kind.SHELL) == [stopping, ending, waiting]
+    assert await store.waiting_for_keeper() == [stopping, ending, waiting]
     await store.finish(going.id, 1, ENDINGS["canceled"])
     await store.claim(waiting.id, 1, PLACE)
-    assert await store.waiting_for_worker(Kind.SHELL) == [ending]
+    assert await store.waiting_for_keeper() == [ending]
+
+
+async def test_a_keeper_looks_after_processes_of_every_kind_and_after_nothing_else(
+    store: Store,
+) -> None:
+    shell, python = await queued(store), await running(store, kind=Kind.PYTHON)
+    await queued(store, kind=Kind.TOOL)  # an application's
+    await running(store, kind=Kind.AGENT)
+    tool = await store.create(replace(new_task(kind=Kind.TOOL), hand_over="1+1"), limit=9)
+    assert await store.kept() == [shell, python, tool]
+    assert await store.waiting_for_keeper() == [shell, tool]
+    await store.request_stop(python.id, ADA, 5.0)
+    assert [task.id for task in await store.waiting_for_keeper()] == [python.id, shell.id, tool.id]
 
 
 async def test_a_requeued_task_waits_for_a_worker_again(store: Store) -> None:
     task = await running(store)
-    assert await store.waiting_for_worker(Kind.SHELL) == []
+    assert await store.waiting_for_keeper() == []
     again = await store.requeue(task.id, 1, "the worker died")
-    assert await store.waiting_for_worker(Kind.SHELL) == [again]
+    assert await store.waiting_for_keeper() == [again]

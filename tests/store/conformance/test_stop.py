@@ -8,7 +8,7 @@ import pytest
 from backburner.model import clock
 from backburner.model.events import EventKind
 from backburner.model.signals import SignalKind
-from backburner.model.states import Kind, State
+from backburner.model.states import State
 from backburner.model.task import StopRequest
 from backburner.store.protocol import Facts, Scope, Store
 from tests.store.conformance.conftest import OpenAnother
@@ -46,7 +46,7 @@ async def test_a4_a_running_task_is_asked_and_goes_on(store: Store) -> None:
     assert before <= asked.stop.at <= clock.now()
     assert asked == replace(task, stop=StopRequest(asked.stop.at, 5.0))
     assert await store.get(task.id) == asked
-    assert [waiting.id for waiting in await store.waiting_for_worker(Kind.SHELL)] == [task.id]
+    assert [waiting.id for waiting in await store.waiting_for_keeper()] == [task.id]
     event = (await store.events(task.id))[-1]
     assert (event.kind, event.data) == (EventKind.STOP_REQUESTED, {"grace_s": 5.0})
     assert await store.signals(ADA) == [], "it has not ended yet"
@@ -69,21 +69,21 @@ async def test_a4_a_finished_task_is_unchanged_and_comes_back(store: Store, name
     assert await store.request_stop(task.id, ADA, 0.0) == task
     assert await store.get(task.id) == task
     assert await store.last_event() == last
-    assert await store.waiting_for_worker(Kind.SHELL) == []
+    assert await store.waiting_for_keeper() == []
 
 
 async def test_x2_what_a_finished_task_left_behind_is_asked_to_end(store: Store) -> None:
     task = await ended(store, leftovers=2)
-    assert await store.waiting_for_worker(Kind.SHELL) == []
+    assert await store.waiting_for_keeper() == []
     asked = await store.request_stop(task.id, ADA, 5.0)
     assert asked is not None
     assert asked.stop is not None
     assert (asked.state, asked.leftovers) == (State.SUCCEEDED, 2)
     assert asked.finished_at == task.finished_at
-    assert [waiting.id for waiting in await store.waiting_for_worker(Kind.SHELL)] == [task.id]
+    assert [waiting.id for waiting in await store.waiting_for_keeper()] == [task.id]
     assert len(await store.signals(ADA)) == 1, "it was told of before"
     await store.note(task.id, 1, EventKind.LEFTOVERS, Facts(leftovers=0))
-    assert await store.waiting_for_worker(Kind.SHELL) == []
+    assert await store.waiting_for_keeper() == []
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ async def test_x2_a_stop_and_a_claim_at_once_leave_nothing_unstopped(
         else:
             assert after.state is State.RUNNING
             assert after.stop is not None
-            assert task.id in [w.id for w in await store.waiting_for_worker(Kind.SHELL)]
+            assert task.id in [w.id for w in await store.waiting_for_keeper()]
 
 
 async def test_a_stop_is_seen_however_many_wait_to_be_started(store: Store) -> None:
@@ -164,6 +164,6 @@ async def test_a_stop_is_seen_however_many_wait_to_be_started(store: Store) -> N
     await asyncio.gather(*(store.create(task, limit=10**6) for task in new))
     last = await running(store)
     await store.request_stop(last.id, ADA, 5.0)
-    found = await store.waiting_for_worker(Kind.SHELL)
+    found = await store.waiting_for_keeper()
     assert found[0].id == last.id
     assert len(found) == 1000

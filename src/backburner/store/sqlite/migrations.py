@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from functools import cache
 
 import apsw
@@ -42,17 +43,22 @@ def migrate(connection: apsw.Connection, *, up_to: int | None = None) -> None:
         refuse_newer(connection)
         version = pragma(connection, "user_version")
         use_wal(connection)
-        for number, name in migrations().items():
-            if version < number <= (up_to or newest):
-                _apply(connection, number, sql_file(name))
+        wanted = min(up_to or newest, newest)
+        missing = [name for number, name in migrations().items() if version < number <= wanted]
+        if missing:
+            _apply(connection, wanted, [sql_file(name) for name in missing])
 
 
-def _apply(connection: apsw.Connection, number: int, sql: str) -> None:
-    """One transaction for a migration, its number and our name."""
+def _apply(connection: apsw.Connection, number: int, sql: Sequence[str]) -> None:
+    """One transaction for all migrations, their number and our name: nobody sees half of them,
+
+    and takes a new record for one that an older program has made.
+    """
     run = Statements(connection).command
     run("BEGIN IMMEDIATE")
     try:
-        run(sql)
+        for text in sql:
+            run(text)
         set_pragma(connection, "user_version", number)
         mark_as_ours(connection)
         run("COMMIT")

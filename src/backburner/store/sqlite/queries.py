@@ -4,7 +4,15 @@ import os
 import re
 from functools import cache
 
-from backburner.store.sqlite.rows import CHANGED_TASK, ENDED_TASK, JOINED_TASK, QUESTION, SIGNAL
+from backburner.store.sqlite.rows import (
+    CHANGED_TASK,
+    ENDED_TASK,
+    JOINED_TASK,
+    MESSAGE,
+    QUESTION,
+    SIGNAL,
+)
+from backburner.store.sqlite.schedule_reading import SCHEDULE
 
 SQL_FOLDER = os.path.join(os.path.dirname(__file__), "sql")
 
@@ -27,6 +35,8 @@ def _all() -> dict[str, str]:
         .replace("{ended}", ENDED_TASK)
         .replace("{signal}", SIGNAL)
         .replace("{question}", QUESTION)
+        .replace("{schedule}", SCHEDULE)
+        .replace("{message}", MESSAGE)
         for name, body in zip(parts[1::2], parts[2::2], strict=True)
     }
 

@@ -1,12 +1,17 @@
 """The changes of questions: asked by a job, answered by anyone, withdrawn by the job."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from backburner.model import clock
 from backburner.model.events import EventKind
+from backburner.model.questions import APPROVAL_SCHEMA
 from backburner.model.signals import NewSignal, SignalKind, ask_key
 from backburner.model.task import Task
 from backburner.store.protocol import Scope
 from backburner.store.sqlite.changes import Changes
 from backburner.store.sqlite.reader import within
+from backburner.store.sqlite.rows import to_json
 from backburner.store.sqlite.transaction import Statements
 
 
@@ -14,8 +19,17 @@ class QuestionChanges(Changes):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
     async def ask(
-        self, task_id: str, attempt: int, question: str, text: str, *, reported: int | None = None
+        self,
+        task_id: str,
+        attempt: int,
+        question: str,
+        text: str,
+        *,
+        schema: Mapping[str, Any] | None = None,
+        reported: int | None = None,
     ) -> bool:
+        fitting = None if schema is None else to_json(schema)
+
         def operation(run: Statements) -> bool:
             now = clock.now()
             _note_reported(run, task_id, attempt, reported)
@@ -23,18 +37,57 @@ class QuestionChanges(Changes):
             if task is None or task.attempt != attempt or task.state.terminal:
                 return False
             if not run.rows(
-                "question_ask", task=task.seq, attempt=attempt, id=question, text=text, now=now
+                "question_ask",
+                task=task.seq,
+                attempt=attempt,
+                id=question,
+                text=text,
+                schema=fitting,
+                asker=None,
+                now=now,
             ):
                 return False
             asking = run.task("task_asks", id=task_id, attempt=attempt)
             if asking is None:
                 raise ValueError(f"{task_id} asks before it runs")
-            data = {"question": question, "text": text}
+            data: dict[str, Any] = {"question": question, "text": text}
+            if schema is not None:
+                data["schema"] = schema
             run.add_event(asking, EventKind.ASKED, data)
             key = ask_key(task_id, attempt, question)
             sentence = f"{task.title} ({task_id}) asks: {text}"
             run.tell(asking, NewSignal(SignalKind.INPUT_REQUIRED, key, sentence, data), now)
             return True
+
+        return await self._writer.write(operation)
+
+    async def ask_approval(
+        self, task_id: str, owner: str, asker: str, question: str, text: str
+    ) -> Task | None:
+        def operation(run: Statements) -> Task | None:
+            now = clock.now()
+            task = run.task("task_get", id=task_id)
+            if task is None or task.owner != owner or task.state.terminal:
+                return None
+            run.rows(
+                "question_ask",
+                task=task.seq,
+                attempt=task.attempt,
+                id=question,
+                text=text,
+                schema=to_json(APPROVAL_SCHEMA),
+                asker=asker,
+                now=now,
+            )
+            talked = run.task("task_is_talked_about", id=task_id, attempt=task.attempt)
+            if talked is None:
+                return None
+            data = {"question": question, "text": text, "schema": APPROVAL_SCHEMA, "asker": asker}
+            run.add_event(talked, EventKind.ASKED, data)
+            key = ask_key(task_id, task.attempt, question)
+            sentence = f"{task.title} ({task_id}): {text}"
+            run.tell(talked, NewSignal(SignalKind.INPUT_REQUIRED, key, sentence, data), now)
+            return task
 
         return await self._writer.write(operation)
 
@@ -50,8 +103,9 @@ class QuestionChanges(Changes):
             )
             if row is None:
                 return None
-            _close(run, task, row[0], EventKind.ANSWERED, "it was answered")
-            return row[0]
+            name, approval = row
+            _close(run, task, name, EventKind.ANSWERED, "it was answered", about=bool(approval))
+            return name
 
         return await self._writer.write(operation)
 
@@ -63,9 +117,11 @@ class QuestionChanges(Changes):
             task = run.task("task_get", id=task_id)
             if task is None or task.attempt != attempt:
                 return False
-            if not run.rows("question_withdraw", task=task.seq, attempt=attempt, id=question):
+            row = run.row("question_withdraw", task=task.seq, attempt=attempt, id=question)
+            if row is None:
                 return False
-            _close(run, task, question, EventKind.WITHDRAWN, "nobody waits for the answer")
+            reason = "nobody waits for the answer"
+            _close(run, task, question, EventKind.WITHDRAWN, reason, about=bool(row[1]))
             return True
 
         return await self._writer.write(operation)
@@ -81,9 +137,15 @@ def _note_reported(run: Statements, task_id: str, attempt: int, reported: int | 
         run.rows("task_reported", id=task_id, attempt=attempt, reported=reported)
 
 
-def _close(run: Statements, task: Task, question: str, kind: EventKind, reason: str) -> None:
-    """A question is no longer open: its task may go on, and nobody needs to be told of it."""
-    answered = run.task("task_is_answered", id=task.id, attempt=task.attempt)
+def _close(
+    run: Statements, task: Task, question: str, kind: EventKind, reason: str, *, about: bool
+) -> None:
+    """A question is no longer open: its task may go on, and nobody needs to be told of it.
+
+    One that was asked ``about`` the task has not kept it.
+    """
+    name = "task_is_talked_about" if about else "task_is_answered"
+    answered = run.task(name, id=task.id, attempt=task.attempt)
     if answered is not None:
         run.add_event(answered, kind, {"question": question})
     key = ask_key(task.id, task.attempt, question)

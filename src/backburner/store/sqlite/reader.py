@@ -17,11 +17,13 @@ from backburner.model.channels import Channel
 from backburner.model.clock import Instant
 from backburner.model.errors import StoreError
 from backburner.model.events import Event
+from backburner.model.messages import Message
 from backburner.model.order import LONGEST_RETRY_S, Queue, Wait
 from backburner.model.questions import Question
 from backburner.model.signals import Signal, SignalKind, SignalState
 from backburner.model.states import ACTIVE, Kind, State
-from backburner.model.task import Task
+from backburner.model.task import StopRequest, Task
+from backburner.model.worker import Worker
 from backburner.store.protocol import Scope
 from backburner.store.sqlite.connection import connect, explain, pragma
 from backburner.store.sqlite.migrations import is_current, refuse_newer
@@ -29,18 +31,20 @@ from backburner.store.sqlite.rows import (
     to_channel,
     to_event,
     to_json,
+    to_message,
     to_question,
     to_queue,
     to_signal,
     to_task,
     to_wait,
 )
+from backburner.store.sqlite.schedule_reading import ScheduleReader
 from backburner.store.sqlite.transaction import Row, Statements
 
 _NEWEST = 2**62
 
 
-class Reader:
+class Reader(ScheduleReader):
     """The read half of the embedded store."""
 
     def __init__(self, path: str) -> None:
@@ -123,22 +127,51 @@ class Reader:
         """See Store.active."""
         return self._tasks("task_active", kind=kind)
 
+    def parked(self, scope: Scope) -> int:
+        """See Store.parked."""
+        return self._rows("tasks_parked", owner=scope.owner, session=scope.session)[0][0]
+
+    def workers(self) -> list[Worker]:
+        """See Store.workers."""
+        return [Worker(*row) for row in self._rows("workers")]
+
+    def tasks_of_worker(self, worker_id: str) -> list[Task]:
+        """See Store.tasks_of_worker."""
+        return self._tasks("tasks_of_worker", worker=worker_id)
+
+    def ended_by_worker(self, worker_id: str, since: Instant) -> list[Task]:
+        """See Store.ended_by_worker."""
+        return self._tasks("tasks_ended_by_worker", worker=worker_id, since=since)
+
+    def stops_of_worker(self, worker_id: str) -> dict[str, StopRequest]:
+        """See Store.stops_of_worker."""
+        rows = self._rows("tasks_to_stop_of_worker", worker=worker_id)
+        return {task_id: StopRequest(at, grace_s) for task_id, at, grace_s in rows}
+
+    def waiting_for_application(self, limit: int = 1000) -> list[Task]:
+        """See Store.waiting_for_application."""
+        return self._tasks("tasks_for_applications", limit=limit)
+
+    def kept(self) -> list[Task]:
+        """See Store.kept."""
+        return self._tasks("task_kept")
+
     def any_active(self) -> bool:
         """Whether a keeper is needed."""
         return bool(self._rows("task_any_active")[0][0])
 
-    def waiting_for_worker(self, kind: Kind, limit: int = 1000) -> list[Task]:
-        """See Store.waiting_for_worker."""
-        rows = self._rows("task_waiting_for_worker", kind=kind, limit=limit, **_retry_times())
+    def waiting_for_keeper(self, limit: int = 1000) -> list[Task]:
+        """See Store.waiting_for_keeper."""
+        rows = self._rows("task_waiting_for_keeper", limit=limit, **_retry_times())
         return [to_task(row) for row in rows]
 
     def waits(self) -> dict[str, Wait]:
         """See Store.waits."""
         return dict(to_wait(row) for row in self._rows("task_waits", **_retry_times()))
 
-    def next_due(self, kind: Kind) -> Instant | None:
+    def next_due(self) -> Instant | None:
         """See Store.next_due."""
-        return self._rows("task_next_due", kind=kind, now=clock.now())[0][0]
+        return self._rows("task_next_due", now=clock.now())[0][0]
 
     def events(self, task_id: str, *, after: int, limit: int) -> list[Event]:
         """See Store.events."""
@@ -188,6 +221,19 @@ class Reader:
     def answers(self) -> list[Question]:
         """See Store.answers."""
         return [to_question(row) for row in self._rows("questions_answered")]
+
+    def next_message(self, task_id: str, attempt: int, after: int) -> Message | None:
+        """The first that has not reached the task."""
+        rows = self._rows("message_next", task=task_id, attempt=attempt, after=after)
+        return to_message(rows[0]) if rows else None
+
+    def messages(self, limit: int = 1000) -> list[Message]:
+        """See Store.messages."""
+        return [to_message(row) for row in self._rows("messages_for_processes", limit=limit)]
+
+    def session_ended(self, scope: Scope) -> bool:
+        """See Store.session_ended."""
+        return bool(self._rows("session_has_ended", owner=scope.owner, session=scope.session))
 
     def queues(self) -> list[Queue]:
         """See Store.queues."""

@@ -6,6 +6,7 @@ from typing import Any
 from backburner.model.channels import Channel, ChannelKind
 from backburner.model.ending import TaskError
 from backburner.model.events import Event, EventKind
+from backburner.model.messages import Message
 from backburner.model.order import Queue, Wait
 from backburner.model.questions import Question
 from backburner.model.signals import Signal, SignalKind, SignalState
@@ -61,8 +62,10 @@ _COLUMNS = [
 ]
 
 _OPEN_QUESTION = """CASE t.state WHEN 'input_required' THEN (
-    SELECT json_object('id', q.id, 'text', q.text, 'asked_at', q.asked_at) FROM question q
+    SELECT json_object('id', q.id, 'text', q.text, 'asked_at', q.asked_at,
+                       'schema', json(q.schema)) FROM question q
     WHERE q.task = t.seq AND q.attempt = t.attempt AND q.answer IS NULL AND q.withdrawn = 0
+      AND q.approval = 0
     ORDER BY q.seq LIMIT 1) END"""
 
 JOINED_TASK = ", ".join(
@@ -82,8 +85,13 @@ SIGNAL = """s.seq, s.key, t.id, s.owner, s.session, s.kind, s.text, s.data, s.st
 """For a SELECT that joins the signal `s` with its task `t`."""
 
 
-QUESTION = "t.id, q.id, q.text, q.asked_at, q.answer, q.answered_at, q.withdrawn, q.attempt"
+QUESTION = """t.id, q.id, q.text, q.asked_at, q.answer, q.answered_at, q.withdrawn, q.attempt,
+    q.schema, q.asker"""
 """For a SELECT that joins the question `q` with its task `t`."""
+
+
+MESSAGE = "t.id, m.number, m.text, m.sent_at, coalesce(m.taken, t.attempt)"
+"""For a SELECT that joins the message `m` with its task `t`."""
 
 
 def to_json(value: Any) -> str:
@@ -149,10 +157,19 @@ def to_task(row: tuple[Any, ...]) -> Task:
 
 def to_question(row: tuple[Any, ...]) -> Question:
     """A row of QUESTION as a question."""
-    task, question_id, text, asked_at, answer, answered_at, withdrawn, attempt = row
+    (
+        task, question_id, text, asked_at, answer, answered_at, withdrawn, attempt, schema, asker,
+    ) = row  # fmt: skip
+    fitting = json.loads(schema) if schema else None
     return Question(
-        task, question_id, text, asked_at, answer, answered_at, bool(withdrawn), attempt
-    )
+        task, question_id, text, asked_at, answer, answered_at, bool(withdrawn), attempt, fitting,
+        asker,
+    )  # fmt: skip
+
+
+def to_message(row: tuple[Any, ...]) -> Message:
+    """A row of MESSAGE as a message."""
+    return Message(*row)
 
 
 def to_queue(row: tuple[Any, ...]) -> Queue:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from backburner.model import clock
 from backburner.model.channels import Channel
 from backburner.model.errors import Conflict
 from backburner.model.signals import SignalKind
@@ -9,6 +10,9 @@ from backburner.store.protocol import Scope
 from backburner.store.sqlite.changes import Changes
 from backburner.store.sqlite.rows import to_json
 from backburner.store.sqlite.transaction import Statements
+
+_REMEMBERED = 86400 * clock.SECOND
+"""That a session has ended, though it has no tasks any more that could tell it anything."""
 
 
 class SettingChanges(Changes):
@@ -69,6 +73,16 @@ class SettingChanges(Changes):
 
     async def resume_channel(self, name: str, owner: str) -> bool:
         return bool(await self._count("channel_pause", name=name, owner=owner, reason=None))
+
+    async def end_session(self, scope: Scope) -> None:
+        def operation(run: Statements) -> None:
+            where = {"owner": scope.owner, "session": scope.session}
+            now = clock.now()
+            run.rows("sessions_forget", before=now - _REMEMBERED)
+            run.rows("session_end", now=now, **where)
+            run.rows("session_drop_signals", **where)
+
+        await self._writer.write(operation)
 
     async def wish(self, scope: Scope, kinds: Collection[SignalKind] | None) -> None:
         where = {"owner": scope.owner, "session": scope.session}

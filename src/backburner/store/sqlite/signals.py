@@ -63,6 +63,24 @@ class SignalChanges(Changes):
     async def release_signals(self, consumer: str) -> int:
         return await self._count("signals_release", consumer=consumer)
 
+    async def renew_signals(self, consumer: str, lease_s: float) -> int:
+        return await self._count(
+            "signals_renew",
+            consumer=consumer,
+            boot=self._boot_id,
+            lease_until=clock.boot_now() + round(lease_s * clock.SECOND),
+        )
+
+    async def postpone_signals(self, keys: Sequence[str], wait_s: float, *, consumer: str) -> int:
+        begin = clock.boot_now() + round(wait_s * clock.SECOND)
+        return await self._count(
+            "signals_postpone",
+            keys=to_json(keys),
+            consumer=consumer,
+            boot=self._boot_id,
+            **{"from": begin},
+        )
+
     async def delivery_failed(
         self, key: str, reason: str, retry_at: int, *, consumer: str | None = None
     ) -> bool:

@@ -12,18 +12,24 @@ from backburner.model.clock import Instant
 from backburner.model.errors import StoreError, StoreFull, StoreUnusable
 from backburner.model.events import Event
 from backburner.model.home import Home
+from backburner.model.messages import Message
 from backburner.model.order import Queue, Wait
 from backburner.model.questions import Question
 from backburner.model.signals import Signal, SignalKind, SignalState
 from backburner.model.states import Kind, State
-from backburner.model.task import Task
+from backburner.model.task import StopRequest, Task
+from backburner.model.worker import Worker
 from backburner.store.protocol import Scope
 from backburner.store.sqlite import wal
 from backburner.store.sqlite.connection import connect
 from backburner.store.sqlite.filesystem import refuse_network, refused_kind
+from backburner.store.sqlite.messages import MessageChanges
 from backburner.store.sqlite.migrations import is_current, is_older, migrate, refuse_newer
 from backburner.store.sqlite.questions import QuestionChanges
 from backburner.store.sqlite.reader import Reader
+from backburner.store.sqlite.runs import RunChanges
+from backburner.store.sqlite.schedule_reading import ScheduleReader
+from backburner.store.sqlite.schedules import ScheduleChanges
 from backburner.store.sqlite.settings import SettingChanges
 from backburner.store.sqlite.signals import SignalChanges
 from backburner.store.sqlite.tasks import TaskChanges
@@ -36,7 +42,15 @@ _LOOK_EVERY_S = 1.0
 """How soon a change is noticed whose writer died before it could tell; see `wake`."""
 
 
-class SqliteStore(TaskChanges, SignalChanges, QuestionChanges, SettingChanges):
+class SqliteStore(
+    TaskChanges,
+    RunChanges,
+    SignalChanges,
+    QuestionChanges,
+    MessageChanges,
+    ScheduleChanges,
+    SettingChanges,
+):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
     def __init__(self, home: Home, boot_id: str, making_way: MakingWay) -> None:
@@ -110,6 +124,10 @@ class SqliteStore(TaskChanges, SignalChanges, QuestionChanges, SettingChanges):
     # Reading
 
     @property
+    def _schedule_reader(self) -> ScheduleReader:
+        return self._read
+
+    @property
     def outdated(self) -> bool:
         return self._read.outdated is not None
 
@@ -132,8 +150,29 @@ class SqliteStore(TaskChanges, SignalChanges, QuestionChanges, SettingChanges):
     async def active(self, kind: Kind | None = None) -> list[Task]:
         return self._read.active(kind)
 
-    async def waiting_for_worker(self, kind: Kind) -> list[Task]:
-        return self._read.waiting_for_worker(kind)
+    async def kept(self) -> list[Task]:
+        return self._read.kept()
+
+    async def waiting_for_keeper(self) -> list[Task]:
+        return self._read.waiting_for_keeper()
+
+    async def parked(self, scope: Scope) -> int:
+        return self._read.parked(scope)
+
+    async def workers(self) -> list[Worker]:
+        return self._read.workers()
+
+    async def tasks_of_worker(self, worker_id: str) -> list[Task]:
+        return self._read.tasks_of_worker(worker_id)
+
+    async def ended_by_worker(self, worker_id: str, since: Instant) -> list[Task]:
+        return self._read.ended_by_worker(worker_id, since)
+
+    async def stops_of_worker(self, worker_id: str) -> dict[str, StopRequest]:
+        return self._read.stops_of_worker(worker_id)
+
+    async def waiting_for_application(self) -> list[Task]:
+        return self._read.waiting_for_application()
 
     async def events(self, task_id: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
         return self._read.events(task_id, after=after, limit=limit)
@@ -169,14 +208,20 @@ class SqliteStore(TaskChanges, SignalChanges, QuestionChanges, SettingChanges):
     async def waits(self) -> dict[str, Wait]:
         return self._read.waits()
 
-    async def next_due(self, kind: Kind) -> Instant | None:
-        return self._read.next_due(kind)
+    async def next_due(self) -> Instant | None:
+        return self._read.next_due()
 
     async def questions(self, task_id: str) -> list[Question]:
         return self._read.questions(task_id)
 
     async def answers(self) -> list[Question]:
         return self._read.answers()
+
+    async def messages(self) -> list[Message]:
+        return self._read.messages()
+
+    async def session_ended(self, scope: Scope) -> bool:
+        return self._read.session_ended(scope)
 
     async def queues(self) -> list[Queue]:
         return self._read.queues()

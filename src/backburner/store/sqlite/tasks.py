@@ -1,7 +1,7 @@
 """The changes of tasks: created, claimed, tried again, ended, and what is noted about them."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 
 from backburner.model import clock
@@ -14,6 +14,7 @@ from backburner.model.states import State
 from backburner.model.task import EndedFor, NewTask, Place, Task
 from backburner.store.protocol import Facts, Output, Scope
 from backburner.store.sqlite.changes import Changes
+from backburner.store.sqlite.messages import tell_activity
 from backburner.store.sqlite.reader import within
 from backburner.store.sqlite.rows import to_json
 from backburner.store.sqlite.transaction import Statements, ending_data
@@ -27,29 +28,11 @@ class TaskChanges(Changes):
 
         def operation(run: Statements) -> Task:
             _refuse_unknown_queue(run, task)
-            created = run.task(
-                "task_insert",
-                id=task.id,
-                owner=task.owner,
-                session=task.session,
-                kind=task.kind,
-                title=task.title,
-                spec=spec,
-                now=clock.now(),
-                max_runtime_s=task.max_runtime_s,
-                parent=task.parent,
-                schedule=task.schedule,
-                hand_over=task.hand_over,
-                queue=task.order.queue,
-                after=to_json(task.order.after) if task.order.after else None,
-                after_failure=task.order.after_failure,
-                retries=task.order.retries,
-            )
+            created = insert_task(run, task, spec)
             if created is None:
                 existing = run.task("task_get", id=task.id)
                 assert existing is not None
-                return _same_or_conflict(existing, task, spec)
-            run.add_event(created, EventKind.CREATED, {})
+                return same_or_conflict(existing, task, spec)
             if ending is None:
                 _refuse_above(limit, run, task)  # which undoes the insert
                 return created
@@ -73,11 +56,14 @@ class TaskChanges(Changes):
             pid=place.pid,
             cgroup=place.cgroup,
             memory_cgroup=place.memory_cgroup,
+            worker=place.worker,
         )
 
-    async def requeue(self, task_id: str, attempt: int, reason: str) -> Task | None:
+    async def requeue(
+        self, task_id: str, attempt: int, reason: str, *, hand_over: str | None = None
+    ) -> Task | None:
         def operation(run: Statements) -> Task | None:
-            task = run.task("task_requeue", id=task_id, attempt=attempt)
+            task = run.task("task_requeue", id=task_id, attempt=attempt, hand_over=hand_over)
             if task is None:
                 return None
             data = {"attempt": task.attempt, "reason": reason}
@@ -114,9 +100,12 @@ class TaskChanges(Changes):
         *,
         output: Output | None = None,
         leftovers: int = 0,
+        usage: Mapping[str, int] | None = None,
     ) -> Task | None:
         return await self._writer.write(
-            lambda run: run.finish(task_id, attempt, ending, output=output, leftovers=leftovers)
+            lambda run: run.finish(
+                task_id, attempt, ending, output=output, leftovers=leftovers, usage=usage
+            )
         )
 
     async def request_stop(self, task_id: str, scope: Scope, grace_s: float) -> Task | None:
@@ -176,6 +165,8 @@ class TaskChanges(Changes):
             run.add_event(task, kind, told)
             if facts.signal is not None:
                 run.tell(task, facts.signal, now)
+            if facts.detail is not None:
+                tell_activity(run, task, facts.detail, now, self._boot_id)
             return True
 
         return await self._writer.write(operation)
@@ -195,6 +186,31 @@ class TaskChanges(Changes):
         return await self._writer.write(
             lambda run: [task_id for (task_id,) in run.rows(name, ids=values)], then
         )
+
+
+def insert_task(run: Statements, task: NewTask, spec: str) -> Task | None:
+    """Write a task that has not started, with its first event; None where its id is taken."""
+    created = run.task(
+        "task_insert",
+        id=task.id,
+        owner=task.owner,
+        session=task.session,
+        kind=task.kind,
+        title=task.title,
+        spec=spec,
+        now=clock.now(),
+        max_runtime_s=task.max_runtime_s,
+        parent=task.parent,
+        schedule=task.schedule,
+        hand_over=task.hand_over,
+        queue=task.order.queue,
+        after=to_json(task.order.after) if task.order.after else None,
+        after_failure=task.order.after_failure,
+        retries=task.order.retries,
+    )
+    if created is not None:
+        run.add_event(created, EventKind.CREATED, {})
+    return created
 
 
 def _refuse_unknown_queue(run: Statements, task: NewTask) -> None:
@@ -224,7 +240,8 @@ def _refuse_above(limit: int, run: Statements, task: NewTask) -> None:
         )
 
 
-def _same_or_conflict(existing: Task, wanted: NewTask, spec: str) -> Task:
+def same_or_conflict(existing: Task, wanted: NewTask, spec: str) -> Task:
+    """The task that is there, where it is what is wanted; Conflict where it is not."""
     same_place = (existing.owner, existing.session) == (wanted.owner, wanted.session)
     # As JSON, which has no tuples and only texts for keys.
     if same_place and (existing.kind, existing.spec) == (wanted.kind, json.loads(spec)):

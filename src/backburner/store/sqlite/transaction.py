@@ -3,6 +3,7 @@
 The only code that hands values to SQLite, for reading and for writing.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,15 +14,25 @@ from backburner.model.clock import Instant
 from backburner.model.ending import Ending
 from backburner.model.errors import StoreError
 from backburner.model.events import EventKind
-from backburner.model.signals import END_SIGNALS, NewSignal, SignalKind, SignalState, end_key
+from backburner.model.signals import (
+    END_SIGNALS,
+    NewSignal,
+    SignalKind,
+    SignalState,
+    activity_key,
+    end_key,
+)
 from backburner.model.states import sources
 from backburner.model.task import Task
 from backburner.model.telling import end_text
+from backburner.model.wake import Wake, wake_of
 from backburner.store.protocol import Output
 from backburner.store.sqlite.queries import query
 from backburner.store.sqlite.rows import to_json, to_task
 
 Row = tuple[Any, ...]
+Start = tuple[str, int]
+"""A boot, and a time in it."""
 
 
 class Statements:
@@ -68,6 +79,7 @@ class Statements:
         *,
         output: Output | None = None,
         leftovers: int = 0,
+        usage: Mapping[str, int] | None = None,
     ) -> Task | None:
         """An active state → the ending, with its event and its signal."""
         error = ending.error
@@ -86,22 +98,40 @@ class Statements:
             output_bytes=output.total if output else None,
             dropped_bytes=output.dropped if output else None,
             leftovers=leftovers,
+            usage=None if usage is None else to_json(dict(usage)),
         )
         if task is None:
             return None
         finished_at = task.finished_at or 0
         data = ending_data(ending, leftovers)
         self.add_event(task, EventKind.FINISHED, data)
+        self.rows("signals_of_ended_questions", task=task.seq)
+        match wake_of(task.spec):
+            case Wake.SILENT:
+                return replace(task, signal_state=None)
+            case Wake.ON_ACTIVITY:
+                self.rows("activity_is_over", task=task.seq, prefix=activity_key(task_id))
+            case Wake.ON_TERMINAL:
+                pass
         text = end_text(task.title, task_id, ending, task.elapsed_us(finished_at))
-        signal = NewSignal(END_SIGNALS[ending.state], end_key(task_id), text, data)
+        told = {"title": task.title, "tool": task.spec.get("tool"), "attempt": attempt, **data}
+        if told["tool"] is None:
+            del told["tool"]
+        signal = NewSignal(END_SIGNALS[ending.state], end_key(task_id), text, told)
         state = self.tell(task, signal, finished_at)
         if state is None:
             raise StoreError(f"an end of {task_id} was told before")
-        self.rows("signals_of_ended_questions", task=task.seq)
         return task if state == task.signal_state else replace(task, signal_state=state)
 
-    def tell(self, task: Task, signal: NewSignal, now: Instant) -> SignalState | None:
-        """Tell the session and its channels, once. Answers what became of it in the inbox."""
+    def tell(
+        self, task: Task, signal: NewSignal, now: Instant, *, start: Start | None = None
+    ) -> SignalState | None:
+        """Tell the session and its channels, once. Answers what became of it in the inbox.
+
+        ``start`` is the boot and the time in it from when on they may be told.
+        """
+        silent = signal.kind is SignalKind.MESSAGE and wake_of(task.spec) is Wake.SILENT
+        boot, begin = start or (None, None)
         row = self.row(
             "signal_insert",
             key=signal.key,
@@ -112,9 +142,15 @@ class Statements:
             text=signal.text,
             data=to_json(signal.data),
             now=now,
-            notify="notify" in task.spec and signal.kind is not SignalKind.CANCELED,
+            quiet="the task is to be silent" if silent else None,
+            boot=boot,
+            notify="notify" in task.spec and signal.kind not in _NOT_ON_THE_SCREEN,
+            **{"from": begin},
         )
         return None if row is None else SignalState(row[0])
+
+
+_NOT_ON_THE_SCREEN = (SignalKind.CANCELED, SignalKind.MESSAGE)
 
 
 def _escape(value: Any) -> Any:

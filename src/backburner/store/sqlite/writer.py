@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import apsw
 
-from backburner.model.errors import StoreBusy, StoreError
+from backburner.model.errors import StoreBusy, StoreClosed, StoreError
 from backburner.store.sqlite.connection import explain
 from backburner.store.sqlite.transaction import Statements
 
@@ -163,7 +163,7 @@ class Writer:
         future: asyncio.Future[Result] = loop.create_future()
         with self._entrance:  # nothing may queue up behind the end, where nobody would answer
             if self._closed:
-                raise StoreError("the record is closed", remedy="open it again")
+                raise StoreClosed("the record is closed", remedy="open it again")
             self._queue.put(_Waiting(operation, then, loop, future))
         return await future
 

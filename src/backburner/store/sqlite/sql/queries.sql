@@ -13,11 +13,14 @@ ON CONFLICT (id) DO NOTHING
 RETURNING {changed};
 
 -- name: task_count_active
--- How many tasks of a kind its session has: those that wait in queues, or all others.
+-- How many tasks of a kind its session has: those that wait in queues, or all others. Not those
+-- that wait for an earlier firing of their schedule, of which only one runs at a time; nor parked
+-- calls, which have a limit of their own.
 SELECT count(*) FROM task
 WHERE owner = :owner AND session = :session AND kind = :kind
   AND state IN ('queued', 'running', 'input_required')
-  AND (queue IS NOT NULL AND state = 'queued') = :in_queue;
+  AND NOT (state = 'queued' AND schedule IS NOT NULL AND after IS NOT NULL)
+  AND parked_at IS NULL AND (queue IS NOT NULL AND state = 'queued') = :in_queue;
 
 -- name: task_get
 -- One task by its whole id.
@@ -61,20 +64,31 @@ WHERE t.seq IN (SELECT seq FROM task INDEXED BY task_active
   AND (:kind IS NULL OR t.kind = :kind)
 ORDER BY t.seq;
 
+-- name: task_kept
+-- Everything of that which the keeper looks after: processes, and not what applications carry out.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.seq IN (SELECT seq FROM task INDEXED BY task_active
+                WHERE state IN ('queued', 'running', 'input_required')
+                UNION SELECT seq FROM task WHERE leftovers > 0)
+  AND t.hand_over IS NOT NULL AND t.worker IS NULL
+ORDER BY t.seq;
+
 -- name: task_any_active
 -- Whether a keeper is needed.
 SELECT EXISTS (SELECT 1 FROM task WHERE state IN ('queued', 'running', 'input_required'))
     OR EXISTS (SELECT 1 FROM task WHERE leftovers > 0)
     OR EXISTS (SELECT 1 FROM signal
-               WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'));
+               WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'))
+    OR EXISTS (SELECT 1 FROM schedule WHERE state = 'active');
 
--- name: task_waiting_for_worker
--- What a worker must start, stop, or fail because another one failed. What waits for its time (which
+-- name: task_waiting_for_keeper
+-- What the keeper must start, stop, or fail because another one failed. What waits for its time (which
 -- a clock that was set back cannot make longer than `latest`), for other tasks or for a place in its
 -- queue is none of it. Stops come first: thousands that are to be started must not hide them.
 WITH due AS (
-    SELECT seq, queue, row_number() OVER (PARTITION BY queue ORDER BY seq) AS place FROM task
-    WHERE kind = :kind AND state = 'queued'
+    SELECT seq, queue, row_number() OVER (PARTITION BY queue ORDER BY seq) AS place
+    FROM task INDEXED BY task_queued
+    WHERE state = 'queued' AND hand_over IS NOT NULL
       AND (not_before IS NULL OR not_before <= :now OR not_before > :latest)
       AND (after IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(task.after) a
                                         JOIN task d ON d.id = a.value WHERE d.finished_at IS NULL))
@@ -85,19 +99,21 @@ WHERE t.seq IN (SELECT due.seq FROM due LEFT JOIN queue q ON q.name = due.queue
                    OR (NOT q.paused AND place <= q.width - (
                           SELECT count(*) FROM task r
                           WHERE r.queue = q.name AND r.state IN ('running', 'input_required')))
-                UNION SELECT seq FROM task
-                      WHERE kind = :kind AND state = 'queued' AND after IS NOT NULL
+                UNION SELECT seq FROM task INDEXED BY task_queued
+                      WHERE state = 'queued' AND hand_over IS NOT NULL AND after IS NOT NULL
                         AND NOT after_failure
                         AND EXISTS (SELECT 1 FROM json_each(task.after) a
                                     JOIN task d ON d.id = a.value
                                     WHERE d.finished_at IS NOT NULL AND d.state <> 'succeeded')
-                UNION SELECT seq FROM task WHERE kind = :kind AND stop_at IS NOT NULL
-                        AND (finished_at IS NULL OR leftovers > 0))
+                UNION SELECT seq FROM task INDEXED BY task_stopping
+                      WHERE stop_at IS NOT NULL AND (finished_at IS NULL OR leftovers > 0)
+                        AND hand_over IS NOT NULL AND worker IS NULL)
 ORDER BY t.stop_at IS NULL, t.seq LIMIT :limit;
 
 -- name: task_next_due
 -- When the next further attempt is due.
-SELECT min(not_before) FROM task WHERE kind = :kind AND state = 'queued' AND not_before > :now;
+SELECT min(not_before) FROM task INDEXED BY task_queued
+WHERE state = 'queued' AND hand_over IS NOT NULL AND not_before > :now;
 
 -- name: task_waits
 -- What keeps queued tasks from starting: other tasks, their time, their queue and the place in it.
@@ -125,10 +141,11 @@ FROM placed LEFT JOIN free ON free.name = placed.queue
 WHERE NOT next OR (queue IS NOT NULL AND (free.paused OR place > free.places));
 
 -- name: task_claim
--- queued → running, while its queue has a place.
-UPDATE task SET state = 'running', started_at = max(:now, created_at), boot_id = :boot_id,
+-- queued → running, while its queue has a place. What waited for an application has found one.
+UPDATE task SET state = 'running',
+                detail = iif(schedule IS NOT NULL AND hand_over IS NULL, NULL, detail), started_at = max(:now, created_at), boot_id = :boot_id,
                 started_boot = :started_boot, pid = :pid, cgroup = :cgroup,
-                memory_cgroup = :memory_cgroup, events = events + 1
+                memory_cgroup = :memory_cgroup, worker = :worker, events = events + 1
 WHERE id = :id AND attempt = :attempt AND state = 'queued'
   AND (queue IS NULL OR EXISTS (
           SELECT 1 FROM queue q WHERE q.name = task.queue AND NOT q.paused AND q.width > (
@@ -137,8 +154,9 @@ WHERE id = :id AND attempt = :attempt AND state = 'queued'
 RETURNING {changed};
 
 -- name: task_requeue
--- running → queued, one attempt on.
-UPDATE task SET state = 'queued', attempt = attempt + 1, started_at = NULL, boot_id = NULL,
+-- running → queued, one attempt on, and perhaps with something to be started with.
+UPDATE task SET state = 'queued', attempt = attempt + 1, started_at = NULL,
+                hand_over = coalesce(:hand_over, hand_over), boot_id = NULL,
                 started_boot = NULL, pid = NULL, cgroup = NULL, memory_cgroup = NULL, worker = NULL,
                 detail = NULL, progress = NULL, ready_at = NULL, ended_for = NULL, reported = 0, events = events + 1
 WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
@@ -159,7 +177,8 @@ RETURNING {changed};
 -- An active state → the ending. A clock that was set back does not end a task before its start.
 UPDATE task SET state = :state, finished_at = max(:now, created_at, coalesce(started_at, 0)),
                 exit_code = :exit_code, error_kind = :error_kind, error_message = :error_message,
-                summary = :summary, result = coalesce(:result, result), leftovers = :leftovers,
+                summary = :summary, result = coalesce(:result, result),
+                usage = coalesce(:usage, usage), leftovers = :leftovers,
                 output_bytes = coalesce(:output_bytes, output_bytes),
                 dropped_bytes = coalesce(:dropped_bytes, dropped_bytes), events = events + 1
 WHERE id = :id AND attempt = :attempt AND state IN (SELECT value FROM json_each(:sources))
@@ -238,26 +257,35 @@ WHERE e.seq > :seq ORDER BY e.seq LIMIT :limit;
 SELECT coalesce(max(seq), 0) FROM event;
 
 -- name: signal_insert
--- For the inbox and for each channel, unless the session does not wish to hear of it, and for the
--- screen where the task itself asks for that. A channel that came later is not told of what is old.
-WITH mute AS (
-    SELECT EXISTS (SELECT 1 FROM wish w WHERE w.owner = :owner AND w.session = :session
-                   AND NOT EXISTS (SELECT 1 FROM json_each(w.kinds) WHERE value = :kind)) AS muted)
-INSERT INTO signal (key, task, owner, session, kind, text, data, channel, state, reason, created_at)
+-- For the inbox and for each channel, unless the session does not wish to hear of it or has ended,
+-- and for the screen where the task itself asks for that. A channel that came later is not told of
+-- what is old. `boot` and `from` say from when on it may be told, NULL for at once.
+WITH mute (reason) AS (
+    SELECT CASE
+        WHEN EXISTS (SELECT 1 FROM ended_session e
+                     WHERE e.owner = :owner AND e.session = :session)
+        THEN 'the session was deleted'
+        WHEN EXISTS (SELECT 1 FROM wish w WHERE w.owner = :owner AND w.session = :session
+                     AND NOT EXISTS (SELECT 1 FROM json_each(w.kinds) WHERE value = :kind))
+        THEN 'the session does not wish to be told'
+        ELSE :quiet END)
+INSERT INTO signal (key, task, owner, session, kind, text, data, channel, state, reason, created_at,
+                    lease_boot, lease_until)
 SELECT :key, :task, :owner, :session, :kind, :text, :data, 'inbox',
-       iif(muted, 'dropped', 'pending'),
-       iif(muted, 'the session does not wish to be told', NULL), :now
+       iif(reason IS NULL, 'pending', 'dropped'), reason, :now,
+       iif(reason IS NULL, :boot, NULL), iif(reason IS NULL, :from, NULL)
 FROM mute
 UNION ALL
 SELECT :key || '@' || c.name, :task, :owner, :session, :kind, :text, :data, c.name,
-       iif(c.paused IS NULL, 'pending', 'dropped'), c.paused, :now
+       iif(c.paused IS NULL, 'pending', 'dropped'), c.paused, :now,
+       iif(c.paused IS NULL, :boot, NULL), iif(c.paused IS NULL, :from, NULL)
 FROM channel c, mute
-WHERE c.owner = :owner AND (c.session IS NULL OR c.session = :session) AND NOT muted
+WHERE c.owner = :owner AND (c.session IS NULL OR c.session = :session) AND mute.reason IS NULL
   AND (c.kinds IS NULL OR EXISTS (SELECT 1 FROM json_each(c.kinds) WHERE value = :kind))
   AND NOT EXISTS (SELECT 1 FROM signal WHERE key = :key)
 UNION ALL
 SELECT :key || '@notify', :task, :owner, :session, :kind, :text, :data, 'notify', 'pending', NULL,
-       :now
+       :now, :boot, :from
 WHERE :notify
 ON CONFLICT (key) DO NOTHING
 RETURNING state;
@@ -287,18 +315,20 @@ WHERE t.id = :task AND +s.owner = :owner AND (:session IS NULL OR +s.session = :
 ORDER BY s.seq LIMIT :limit;
 
 -- name: signals_free_in_session
--- Pending ones, ones whose retry is due, and ones whose holder let the lease run out. Both waits
+-- Pending ones, ones whose time has come, and ones whose holder let the lease run out. All waits
 -- are kept in boot time: they survive a clock that is set, and end with a reboot.
 SELECT seq FROM signal
 WHERE owner = :owner AND session = :session AND state IN ('pending', 'claimed', 'failed')
-  AND +channel = 'inbox' AND (state = 'pending' OR lease_boot <> :boot OR lease_until <= :boot_now)
+  AND +channel = 'inbox'
+  AND (lease_until IS NULL OR lease_boot <> :boot OR lease_until <= :boot_now)
 ORDER BY seq LIMIT :limit;
 
 -- name: signals_free_of_owner
 -- The same for all sessions of an owner.
 SELECT seq FROM signal
 WHERE owner = :owner AND state IN ('pending', 'claimed', 'failed')
-  AND +channel = 'inbox' AND (state = 'pending' OR lease_boot <> :boot OR lease_until <= :boot_now)
+  AND +channel = 'inbox'
+  AND (lease_until IS NULL OR lease_boot <> :boot OR lease_until <= :boot_now)
 ORDER BY seq LIMIT :limit;
 
 -- name: signals_claim
@@ -358,7 +388,7 @@ SELECT first FROM (
     SELECT coalesce(
         (SELECT seq FROM signal INDEXED BY signal_to_push WHERE channel = name
            AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
-           AND +state = 'pending' ORDER BY seq LIMIT 1),
+           AND +state = 'pending' AND lease_until IS NULL ORDER BY seq LIMIT 1),
         (SELECT seq FROM signal INDEXED BY signal_to_push WHERE channel = name
            AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
            AND (lease_boot <> :boot OR lease_until <= :boot_now) ORDER BY seq LIMIT 1)) AS first
@@ -377,7 +407,7 @@ WITH RECURSIVE open_channel (name) AS (
 SELECT min(coalesce(
     (SELECT 0 FROM signal INDEXED BY signal_to_push WHERE channel = name
        AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
-       AND (+state = 'pending' OR lease_boot <> :boot) LIMIT 1),
+       AND (lease_until IS NULL OR lease_boot <> :boot) LIMIT 1),
     (SELECT min(lease_until) FROM signal INDEXED BY signal_to_push WHERE channel = name
        AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'))))
 FROM open_channel WHERE name NOT IN (SELECT value FROM json_each(:busy));
@@ -444,24 +474,24 @@ FROM queue q ORDER BY q.name;
 
 -- name: question_ask
 -- The same question again, after a crash of ours, is there already.
-INSERT INTO question (task, attempt, id, text, asked_at)
-VALUES (:task, :attempt, :id, :text, :now)
+INSERT INTO question (task, attempt, id, text, asked_at, schema, approval, asker)
+VALUES (:task, :attempt, :id, :text, :now, :schema, :asker IS NOT NULL, :asker)
 ON CONFLICT (task, attempt, id) DO NOTHING
 RETURNING seq;
 
 -- name: question_answer
--- The question of this id, or the oldest open one.
+-- The question of this id, or the oldest open one of its own.
 UPDATE question SET answer = :answer, answered_at = :now
 WHERE seq = (SELECT q.seq FROM question q JOIN task t ON t.seq = q.task
              WHERE q.task = :task AND q.attempt = t.attempt AND q.answer IS NULL
-               AND q.withdrawn = 0 AND (:id IS NULL OR q.id = :id)
+               AND q.withdrawn = 0 AND iif(:id IS NULL, q.approval = 0, q.id = :id)
              ORDER BY q.seq LIMIT 1)
-RETURNING id;
+RETURNING id, approval;
 
 -- name: question_withdraw
 UPDATE question SET withdrawn = 1
 WHERE task = :task AND attempt = :attempt AND id = :id AND answer IS NULL AND withdrawn = 0
-RETURNING id;
+RETURNING id, approval;
 
 -- name: question_handed_on
 UPDATE question SET handed_on = 1
@@ -475,9 +505,9 @@ SELECT {question} FROM question q JOIN task t ON t.seq = q.task
 WHERE t.id = :task AND q.attempt = t.attempt ORDER BY q.seq;
 
 -- name: questions_answered
--- Answers that have not reached their jobs.
+-- Answers that have not reached their jobs; those about a job are not for it.
 SELECT {question} FROM question q JOIN task t ON t.seq = q.task
-WHERE q.answer IS NOT NULL AND q.handed_on = 0 AND q.attempt = t.attempt
+WHERE q.answer IS NOT NULL AND q.handed_on = 0 AND q.attempt = t.attempt AND q.approval = 0
   AND t.state IN ('running', 'input_required');
 
 -- name: task_asks
@@ -490,11 +520,98 @@ RETURNING {changed};
 -- input_required → running when no question is open any more.
 UPDATE task SET events = events + 1,
                 state = iif(EXISTS (SELECT 1 FROM question q WHERE q.task = task.seq
-                                    AND q.attempt = task.attempt
+                                    AND q.attempt = task.attempt AND q.approval = 0
                                     AND q.answer IS NULL AND q.withdrawn = 0),
                             'input_required', 'running')
 WHERE id = :id AND attempt = :attempt AND state = 'input_required'
 RETURNING {changed};
+
+-- name: task_is_talked_about
+-- Something happened that concerns it and changes nothing of it.
+UPDATE task SET events = events + 1 WHERE id = :id AND attempt = :attempt AND finished_at IS NULL
+RETURNING {changed};
+
+-- name: task_get_events
+-- The number of its last event.
+SELECT events FROM task WHERE id = :id;
+
+-- name: message_send
+-- The next one for a task that has not ended, while not too many wait.
+INSERT INTO message (task, number, text, sent_at)
+SELECT seq, 1 + coalesce((SELECT max(number) FROM message m WHERE m.task = task.seq), 0), :text, :now
+FROM task
+WHERE id = :task AND finished_at IS NULL
+  AND :limit > (SELECT count(*) FROM message m WHERE m.task = task.seq AND m.taken IS NULL)
+RETURNING number;
+
+-- name: message_next
+-- The first that has not reached the task.
+SELECT {message} FROM message m JOIN task t ON t.seq = m.task
+WHERE t.id = :task AND t.attempt = :attempt AND t.finished_at IS NULL
+  AND m.taken IS NULL AND m.number > :after ORDER BY m.number LIMIT 1;
+
+-- name: messages_for_processes
+-- What the keeper has to hand on.
+SELECT {message} FROM message m JOIN task t ON t.seq = m.task
+WHERE m.taken IS NULL AND t.worker IS NULL AND t.state IN ('running', 'input_required')
+ORDER BY m.task, m.number LIMIT :limit;
+
+-- name: message_taken
+-- By the attempt that runs.
+UPDATE message SET taken = :attempt
+WHERE task = (SELECT seq FROM task WHERE id = :task AND attempt = :attempt AND finished_at IS NULL)
+  AND number = :number AND taken IS NULL
+RETURNING number;
+
+-- name: sessions_forget
+-- Those that ended long ago, and of which no task is left.
+DELETE FROM ended_session
+WHERE ended_at < :before
+  AND NOT EXISTS (SELECT 1 FROM task t
+                  WHERE t.owner = ended_session.owner AND t.session = ended_session.session);
+
+-- name: session_end
+INSERT INTO ended_session (owner, session, ended_at) VALUES (:owner, :session, :now)
+ON CONFLICT (owner, session) DO NOTHING;
+
+-- name: session_drop_signals
+-- What a session that has ended was to be told.
+UPDATE signal SET state = 'dropped', reason = 'the session was deleted', consumer = NULL,
+                  lease_boot = NULL, lease_until = NULL, retry_at = NULL
+WHERE owner = :owner AND session = :session AND state IN ('pending', 'claimed', 'failed');
+
+-- name: session_has_ended
+SELECT 1 FROM ended_session WHERE owner = :owner AND session = :session;
+
+-- name: signals_renew
+-- Whoever holds them is still at it.
+UPDATE signal SET lease_boot = :boot, lease_until = :lease_until
+WHERE consumer = :consumer AND state = 'claimed'
+RETURNING seq;
+
+-- name: signals_postpone
+-- Later, and this was no try.
+UPDATE signal SET state = 'pending', consumer = NULL, tries = max(tries - 1, 0),
+                  lease_boot = :boot, lease_until = :from
+WHERE key IN (SELECT value FROM json_each(:keys)) AND consumer = :consumer AND state = 'claimed'
+RETURNING seq;
+
+-- name: activity_replace
+-- The latest status of a task takes the place of one that nobody was told yet.
+UPDATE signal SET text = :text, data = :data
+WHERE task = :task AND kind = 'message' AND state = 'pending' AND instr(key, :prefix) = 1;
+
+-- name: activity_last
+-- When the session was last told of a status, and what became of that.
+SELECT state, max(created_at, coalesce(delivered_at, 0)) FROM signal
+WHERE task = :task AND kind = 'message' AND channel = 'inbox' AND instr(key, :prefix) = 1
+ORDER BY seq DESC LIMIT 1;
+
+-- name: activity_is_over
+-- The end says more than the last status before it.
+UPDATE signal SET state = 'dropped', reason = 'the task has ended', lease_boot = NULL,
+                  lease_until = NULL
+WHERE task = :task AND kind = 'message' AND state = 'pending' AND instr(key, :prefix) = 1;
 
 -- name: task_reported
 -- So much of its report is dealt with; less than before where the job has begun it anew.
@@ -537,3 +654,172 @@ DELETE FROM wish WHERE owner = :owner AND session = :session;
 
 -- name: wish_of_session
 SELECT kinds FROM wish WHERE owner = :owner AND session = :session;
+
+-- name: task_begin
+-- A task that runs from the start in the process that writes it; nothing where the id is taken or
+-- the session has as many. Parked calls are counted apart from runs that were meant to go on.
+INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, started_at, max_runtime_s,
+                  parent, schedule, boot_id, started_boot, pid, worker, parked_at, events)
+SELECT :id, :owner, :session, :kind, :title, :spec, 'running', :began, :began, :max_runtime_s,
+       :parent, :schedule, :boot_id, :started_boot, :pid, :worker, :parked_at, 2
+WHERE :limit IS NULL OR :limit > (
+    SELECT count(*) FROM task
+    WHERE owner = :owner AND session = :session AND kind = :kind
+      AND state IN ('queued', 'running', 'input_required')
+      AND NOT (state = 'queued' AND schedule IS NOT NULL AND after IS NOT NULL)
+      AND (parked_at IS NULL) = (:parked_at IS NULL))
+ON CONFLICT (id) DO NOTHING
+RETURNING seq;
+
+-- name: events_of_begin
+-- Created and started in one go.
+INSERT INTO event (task, number, at, kind, data)
+VALUES (:task, 1, :at, 'created', '{}'), (:task, 2, :at, 'started', '{"attempt":1}');
+
+-- name: task_park
+-- A call that was recorded from the start has outlived its budget.
+UPDATE task SET parked_at = coalesce(parked_at, :now), events = events + 1
+WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
+RETURNING {changed};
+
+-- name: tasks_parked
+-- How many parked calls of a session go on.
+SELECT count(*) FROM task
+WHERE owner = :owner AND session = :session AND kind = 'tool'
+  AND state IN ('queued', 'running', 'input_required') AND parked_at IS NOT NULL;
+
+-- name: worker_put
+INSERT INTO worker (id, boot_id, pid, created_at, hand_over)
+VALUES (:id, :boot_id, :pid, :now, :hand_over)
+ON CONFLICT (id) DO UPDATE SET hand_over = excluded.hand_over
+RETURNING id;
+
+-- name: worker_remove
+DELETE FROM worker WHERE id = :id RETURNING id;
+
+-- name: workers
+-- Those that are registered, and those that tasks name though they are not.
+SELECT id, boot_id, pid, hand_over FROM worker
+UNION ALL
+SELECT DISTINCT worker, boot_id, pid, NULL FROM task INDEXED BY task_of_worker
+WHERE worker IS NOT NULL AND state IN ('running', 'input_required')
+  AND NOT EXISTS (SELECT 1 FROM worker w WHERE w.id = task.worker);
+
+-- name: tasks_of_worker
+-- What it carries out.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.worker = :worker AND t.state IN ('running', 'input_required') ORDER BY t.seq;
+
+-- name: tasks_to_stop_of_worker
+-- What somebody wants it to end.
+SELECT id, stop_at, stop_grace_s FROM task INDEXED BY task_stopping
+WHERE stop_at IS NOT NULL AND (finished_at IS NULL OR leftovers > 0)
+  AND worker = :worker AND state IN ('running', 'input_required');
+
+-- name: tasks_for_applications
+-- What waits for an application that has the tool or the agent.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.state = 'queued' AND t.kind IN ('tool', 'agent')
+  AND (t.after IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(t.after) a
+                                      JOIN task d ON d.id = a.value WHERE d.finished_at IS NULL))
+ORDER BY t.seq LIMIT :limit;
+
+-- name: tasks_ended_by_worker
+-- What it has ended since a time.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.finished_at >= :since AND t.worker = :worker;
+
+-- name: schedule_insert
+-- One that is to fire; nothing where the id is taken.
+INSERT INTO schedule (id, owner, session, kind, title, spec, cron, at, zone, state, missed, overlap,
+                      jitter_s, max_runtime_s, task_limit, hand_over, created_at, next_at, due_at)
+VALUES (:id, :owner, :session, :kind, :title, :spec, :cron, :at, :zone, 'active', :missed, :overlap,
+        :jitter_s, :max_runtime_s, :task_limit, :hand_over, :now, :next_at, :due_at)
+ON CONFLICT (id) DO NOTHING
+RETURNING {schedule};
+
+-- name: schedule_count
+-- Those of a session that have not ended.
+SELECT count(*) FROM schedule
+WHERE owner = :owner AND session = :session AND state IN ('active', 'paused');
+
+-- name: schedule_get
+SELECT {schedule} FROM schedule WHERE id = :id;
+
+-- name: schedule_find
+-- By the beginning of the id.
+SELECT {schedule} FROM schedule
+WHERE id >= :prefix AND id < :prefix || '~' AND +owner = :owner
+  AND (:session IS NULL OR +session = :session)
+ORDER BY seq DESC LIMIT :limit;
+
+-- name: schedules
+-- Of one session, or of all of an owner; `states` is a JSON list, empty for all.
+SELECT {schedule} FROM schedule
+WHERE owner = :owner AND (:session IS NULL OR session = :session)
+  AND (:states = '[]' OR state IN (SELECT value FROM json_each(:states)))
+ORDER BY seq;
+
+-- name: schedules_due
+SELECT {schedule} FROM schedule WHERE state = 'active' AND due_at <= :now
+ORDER BY due_at LIMIT :limit;
+
+-- name: schedule_next_due
+SELECT min(due_at) FROM schedule WHERE state = 'active';
+
+-- name: schedule_move
+-- On to the next firing, by whoever has seen the present one as it is; the last one ends it.
+UPDATE schedule SET next_at = :next_at, due_at = :due_at, last_at = :last_at,
+                    state = iif(:next_at IS NULL, 'done', 'active'),
+                    ended_at = iif(:next_at IS NULL, :now, NULL)
+WHERE id = :id AND state = 'active' AND next_at = :expected
+RETURNING {schedule};
+
+-- name: schedule_fired
+-- What the move has started.
+UPDATE schedule SET fired = fired + :fired, last_task = coalesce(:last_task, last_task)
+WHERE seq = :seq;
+
+-- name: schedule_active_tasks
+-- Tasks of earlier firings that have not ended, oldest first.
+SELECT id FROM task INDEXED BY task_of_schedule
+WHERE schedule = :schedule AND state IN ('queued', 'running', 'input_required') ORDER BY seq;
+
+-- name: task_says
+-- What a task that has just been written waits for.
+UPDATE task SET detail = :detail WHERE seq = :seq;
+
+-- name: firing_insert
+INSERT INTO firing (schedule, nominal_at, at, task, reason)
+VALUES (:schedule, :nominal_at, :at, :task, :reason);
+
+-- name: firings_trim
+-- The newest are kept.
+DELETE FROM firing WHERE schedule = :schedule AND nominal_at <= (
+    SELECT nominal_at FROM firing WHERE schedule = :schedule
+    ORDER BY nominal_at DESC LIMIT 1 OFFSET :kept);
+
+-- name: firings_of_schedule
+SELECT s.id, f.nominal_at, f.at, f.task, f.reason
+FROM schedule s JOIN firing f ON f.schedule = s.seq
+WHERE s.id = :id ORDER BY f.nominal_at DESC LIMIT :limit;
+
+-- name: schedule_pause
+UPDATE schedule SET state = 'paused', next_at = NULL, due_at = NULL, detail = :detail
+WHERE id = :id AND owner = :owner AND (:session IS NULL OR session = :session) AND state = 'active'
+RETURNING {schedule};
+
+-- name: schedule_resume
+UPDATE schedule SET state = 'active', next_at = :next_at, due_at = :due_at, detail = NULL
+WHERE id = :id AND owner = :owner AND (:session IS NULL OR session = :session) AND state = 'paused'
+RETURNING {schedule};
+
+-- name: schedule_cancel
+UPDATE schedule SET state = 'canceled', next_at = NULL, due_at = NULL, ended_at = :now
+WHERE id = :id AND owner = :owner AND (:session IS NULL OR session = :session)
+  AND state IN ('active', 'paused')
+RETURNING {schedule};
+
+-- name: schedules_forget
+-- Ended ones; their tasks have a life of their own.
+DELETE FROM schedule WHERE ended_at < :before RETURNING seq;

@@ -1,0 +1,427 @@
+"""E9: schedules in the record: what each change promises, and that a firing never happens twice."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from backburner.model import clock
+from backburner.model.ending import Ending
+from backburner.model.errors import BackburnerError, Conflict, LimitReached
+from backburner.model.events import EventKind
+from backburner.model.schedule import (
+    FIRINGS_KEPT,
+    MADE_UP_MAX,
+    Firing,
+    NewSchedule,
+    Overlap,
+    Schedule,
+    ScheduleState,
+    Start,
+    Turn,
+)
+from backburner.model.states import ErrorKind, Kind, State
+from backburner.model.task import NewTask
+from backburner.store.protocol import Scope, Store
+from tests.store.conformance.conftest import OpenAnother
+from tests.store.conformance.making import ADA, EVERY_SESSION_OF_ADA, PLACE, STRANGERS
+
+PLENTY = 1000
+FIRST = 1_000
+"""Instants that nobody waits for."""
+
+
+def new_schedule(id: str = "sc_1", scope: Scope = ADA, **changes: Any) -> NewSchedule:
+    assert scope.session is not None
+    return replace(
+        NewSchedule(
+            id=id,
+            owner=scope.owner,
+            session=scope.session,
+            kind=Kind.SHELL,
+            title="nightly",
+            spec={"command": "true"},
+            zone="UTC",
+            next_at=FIRST,
+            due_at=FIRST,
+            cron="* * * * *",
+            task_limit=PLENTY,
+        ),
+        **changes,
+    )
+
+
+async def add(store: Store, id: str = "sc_1", scope: Scope = ADA, **changes: Any) -> Schedule:
+    schedule, fresh = await store.add_schedule(new_schedule(id, scope, **changes), limit=PLENTY)
+    assert fresh
+    return schedule
+
+
+def start(nominal: int, schedule: str = "sc_1", **changes: Any) -> Start:
+    task = NewTask(
+        id=f"bg_{schedule}_{nominal}",
+        owner="ada",
+        session="chat",
+        kind=Kind.SHELL,
+        title="nightly",
+        spec={"command": "true"},
+        schedule=schedule,
+        hand_over="0+4096",
+    )
+    return Start(nominal, task, **changes)
+
+
+def turn(*nominal: int, next_at: int | None, **changes: Any) -> Turn:
+    return Turn(tuple(map(start, nominal)), next_at, next_at, **changes)
+
+
+async def get(store: Store, id: str = "sc_1") -> Schedule:
+    found = await store.schedule(id)
+    assert found is not None
+    return found
+
+
+async def test_e9_a_schedule_comes_back_as_it_was_written(store: Store) -> None:
+    added = await add(store, title="ümlaut", jitter_s=1.5, max_runtime_s=9.0, hand_over="0+1")
+    assert added == await get(store)
+    assert (added.state, added.next_at, added.due_at) == (ScheduleState.ACTIVE, FIRST, FIRST)
+    assert (added.title, added.jitter_s, added.max_runtime_s) == ("ümlaut", 1.5, 9.0)
+    assert (added.fired, added.last_task, added.ended_at) == (0, None, None)
+    assert await store.schedule("sc_2") is None
+
+
+async def test_e12_the_same_id_gives_the_same_schedule_or_a_conflict(store: Store) -> None:
+    added = await add(store)
+    assert await store.add_schedule(new_schedule(), limit=PLENTY) == (added, False)
+    for changed in (
+        new_schedule(cron="1 * * * *"),
+        new_schedule(zone="Europe/Berlin"),
+        new_schedule(spec={"command": "false"}),
+        new_schedule(scope=Scope("ada", "work")),
+        new_schedule(scope=Scope("bob", "chat")),
+    ):
+        with pytest.raises(Conflict) as refused:
+            await store.add_schedule(changed, limit=PLENTY)
+        assert "nightly" not in str(refused.value)
+
+
+async def test_e9_active_and_paused_ones_count_towards_the_limit(store: Store) -> None:
+    for number in range(5):
+        await store.add_schedule(new_schedule(f"sc_{number}"), limit=5)
+    await store.pause_schedule("sc_0", ADA)
+    with pytest.raises(LimitReached, match="5 is the limit"):
+        await store.add_schedule(new_schedule("sc_5"), limit=5)
+    assert await store.schedule("sc_5") is None
+    await store.add_schedule(new_schedule("sc_other", Scope("ada", "work")), limit=5)
+    await store.cancel_schedule("sc_1", ADA)
+    await store.add_schedule(new_schedule("sc_5"), limit=5)
+    same, fresh = await store.add_schedule(new_schedule("sc_5"), limit=5)
+    assert (same.id, fresh) == ("sc_5", False)
+
+
+async def test_e9_a_firing_starts_its_task_and_moves_on(store: Store) -> None:
+    await add(store)
+    fired = await store.fire("sc_1", FIRST, turn(FIRST, next_at=2_000))
+    assert fired is not None
+    assert [(each.nominal_at, each.task) for each in fired] == [(FIRST, "bg_sc_1_1000")]
+    task = await store.get("bg_sc_1_1000")
+    assert task is not None
+    assert (task.state, task.schedule, task.hand_over) == (State.QUEUED, "sc_1", "0+4096")
+    assert [event.kind for event in await store.events(task.id)] == [EventKind.CREATED]
+    schedule = await get(store)
+    assert (schedule.next_at, schedule.due_at, schedule.last_at) == (2_000, 2_000, FIRST)
+    assert (schedule.fired, schedule.last_task) == (1, task.id)
+    assert await store.firings("sc_1") == fired
+
+
+async def test_e9_a_firing_never_happens_twice(store: Store, open_another: OpenAnother) -> None:
+    """Many who race: one of them fires."""
+    await add(store)
+    others = [await open_another() for _ in range(4)]
+    answers = await asyncio.gather(
+        *(
+            other.fire("sc_1", FIRST, turn(FIRST, next_at=2_000))
+            for other in others
+            for _ in range(5)
+        )
+    )
+    assert sum(answer is not None for answer in answers) == 1
+    assert len(await store.newest(ADA, limit=100)) == 1
+    assert (await get(store)).fired == 1
+
+
+@pytest.mark.parametrize("state", ["paused", "canceled", "done", "moved"])
+async def test_e9_a_firing_is_guarded_by_what_it_expects(store: Store, state: str) -> None:
+    await add(store)
+    match state:
+        case "paused":
+            await store.pause_schedule("sc_1", ADA)
+        case "canceled":
+            await store.cancel_schedule("sc_1", ADA)
+        case "done":
+            await store.fire("sc_1", FIRST, Turn())
+        case _:
+            await store.fire("sc_1", FIRST, Turn(next_at=2_000, due_at=2_000))
+    assert await store.fire("sc_1", FIRST, turn(FIRST, next_at=3_000)) is None
+    assert await store.newest(ADA, limit=10) == []
+
+
+async def test_e9_the_last_firing_ends_the_schedule(store: Store) -> None:
+    await add(store, cron=None, at=FIRST)
+    await store.fire("sc_1", FIRST, turn(FIRST, next_at=None))
+    schedule = await get(store)
+    assert (schedule.state, schedule.next_at, schedule.fired) == (ScheduleState.DONE, None, 1)
+    assert schedule.ended_at is not None
+    assert not await store.due_schedules(clock.now(), 10)
+
+
+async def test_e9_overlap_skip_leaves_the_firing_out_and_says_so(store: Store) -> None:
+    await add(store)
+    await store.fire("sc_1", FIRST, turn(FIRST, next_at=2_000))
+    fired = await store.fire("sc_1", 2_000, turn(2_000, next_at=3_000))
+    assert fired is not None
+    assert (fired[0].task, fired[0].reason) == (None, "bg_sc_1_1000 has not ended")
+    assert await store.get("bg_sc_1_2000") is None
+    await store.request_stop("bg_sc_1_1000", ADA, 0)
+    third = await store.fire("sc_1", 3_000, turn(3_000, next_at=4_000))
+    assert third is not None
+    assert third[0].task == "bg_sc_1_3000"
+    history = await store.firings("sc_1")
+    assert [each.skipped for each in history] == [False, True, False]
+    assert (await get(store)).fired == 2
+
+
+async def test_e9_overlap_queue_starts_one_after_the_other_however_that_ends(store: Store) -> None:
+    await add(store, overlap=Overlap.QUEUE)
+    for nominal in (1_000, 2_000, 3_000):
+        await store.fire("sc_1", nominal, turn(nominal, next_at=nominal + 1_000))
+    third = await store.get("bg_sc_1_3000")
+    assert third is not None
+    assert (third.after, third.after_failure) == (("bg_sc_1_2000",), True)
+    assert [task.id for task in await store.waiting_for_keeper()] == ["bg_sc_1_1000"]
+    await store.claim("bg_sc_1_1000", 1, PLACE)
+    assert await store.waiting_for_keeper() == []
+    await store.finish("bg_sc_1_1000", 1, Ending.exited(3))
+    assert [task.id for task in await store.waiting_for_keeper()] == ["bg_sc_1_2000"]
+
+
+async def test_e9_a_queue_of_firings_does_not_grow_without_end(store: Store) -> None:
+    await add(store, overlap=Overlap.QUEUE)
+    for nominal in range(1_000, 1_000 + MADE_UP_MAX + 3):
+        await store.fire("sc_1", nominal, turn(nominal, next_at=nominal + 1))
+    assert len(await store.newest(ADA, limit=1000)) == MADE_UP_MAX + 1
+    assert "have not ended" in str((await store.firings("sc_1"))[0].reason)
+
+
+async def test_e9_overlap_parallel_starts_at_once(store: Store) -> None:
+    await add(store, overlap=Overlap.PARALLEL)
+    for nominal in (1_000, 2_000):
+        await store.fire("sc_1", nominal, turn(nominal, next_at=nominal + 1_000))
+    assert len(await store.waiting_for_keeper()) == 2
+
+
+async def test_e9_missed_ones_that_are_made_up_for_come_one_after_the_other(store: Store) -> None:
+    """Also where firings that overlap are left out: that would leave out all but one."""
+    await add(store)
+    said = "more were missed"
+    fired = await store.fire(
+        "sc_1",
+        FIRST,
+        turn(1_000, 2_000, 3_000, next_at=9_000, made_up=True, passed_over=said),
+    )
+    assert fired is not None
+    assert [each.task is None for each in fired] == [False, False, False]
+    assert [each.reason for each in fired] == [None, None, said]
+    assert [task.id for task in await store.waiting_for_keeper()] == ["bg_sc_1_1000"]
+    assert (await get(store)).last_at == 3_000
+
+
+async def test_e9_what_is_not_made_up_for_is_in_the_history(store: Store) -> None:
+    await add(store)
+    nothing = Turn(next_at=5_000, due_at=5_000, passed_over="missed: nobody was there")
+    fired = await store.fire("sc_1", FIRST, nothing)
+    assert fired is not None
+    assert [(each.nominal_at, each.skipped) for each in fired] == [(FIRST, True)]
+    assert (await get(store)).fired == 0
+
+
+async def test_e3_a_firing_above_the_limit_of_its_session_is_left_out(store: Store) -> None:
+    await add(store, overlap=Overlap.PARALLEL, task_limit=1)
+    await store.fire("sc_1", FIRST, turn(FIRST, next_at=2_000))
+    fired = await store.fire("sc_1", 2_000, turn(2_000, next_at=3_000))
+    assert fired is not None
+    assert "1 is the limit" in str(fired[0].reason)
+
+
+async def test_e3_firings_that_wait_for_each_other_take_no_places(store: Store) -> None:
+    await add(store, overlap=Overlap.QUEUE, task_limit=2)
+    for nominal in (1_000, 2_000, 3_000, 4_000):
+        await store.fire("sc_1", nominal, turn(nominal, next_at=nominal + 1_000))
+    assert len(await store.newest(ADA, limit=10)) == 4
+    other = replace(start(1).task, id="bg_other", schedule=None)
+    await store.create(other, limit=2)
+
+
+async def test_e3_parked_calls_and_firings_do_not_take_each_others_places(store: Store) -> None:
+    await add(store, kind=Kind.TOOL, overlap=Overlap.QUEUE, task_limit=1)
+    call = replace(start(1).task, id="bg_call", kind=Kind.TOOL, schedule=None)
+    await store.begin(call, PLACE, limit=1, parked=True)
+    for nominal in (1_000, 2_000, 3_000):
+        begun = start(nominal)
+        tool = replace(begun, task=replace(begun.task, kind=Kind.TOOL))
+        fired = await store.fire("sc_1", nominal, Turn((tool,), nominal + 1_000, nominal + 1_000))
+        assert fired is not None
+        assert not fired[0].skipped
+    await store.begin(replace(call, id="bg_run"), PLACE, limit=2)
+    with pytest.raises(LimitReached):
+        await store.begin(replace(call, id="bg_more"), PLACE, limit=2)
+
+
+async def test_e9_a_firing_that_cannot_start_is_a_failed_task_that_is_told(store: Store) -> None:
+    await add(store)
+    ending = Ending.failed(ErrorKind.SPAWN, "gone")
+    await store.fire("sc_1", FIRST, Turn((start(FIRST, ending=ending),), 2_000, 2_000))
+    task = await store.get("bg_sc_1_1000")
+    assert task is not None
+    assert (task.state, task.error) == (State.FAILED, ending.error)
+    assert len(await store.signals(ADA)) == 1
+
+
+async def test_e9_a_task_that_waits_for_an_application_says_so(store: Store) -> None:
+    await add(store)
+    await store.fire("sc_1", FIRST, Turn((start(FIRST, detail="waits for it"),), 2_000, 2_000))
+    task = await store.get("bg_sc_1_1000")
+    assert task is not None
+    assert task.detail == "waits for it"
+
+
+async def test_e9_an_id_that_is_taken_is_not_fired_over(store: Store) -> None:
+    await add(store)
+    await store.create(replace(start(FIRST).task, schedule=None), limit=PLENTY)
+    fired = await store.fire("sc_1", FIRST, turn(FIRST, next_at=2_000))
+    assert fired is not None
+    assert fired[0].skipped
+
+
+async def test_e9_pause_resume_and_cancel_are_guarded(store: Store) -> None:
+    await add(store)
+    assert await store.resume_schedule("sc_1", ADA, next_at=2_000, due_at=2_000) is None
+    paused = await store.pause_schedule("sc_1", ADA, "no such zone")
+    assert paused is not None
+    assert (paused.state, paused.next_at, paused.detail) == (
+        ScheduleState.PAUSED,
+        None,
+        "no such zone",
+    )
+    assert await store.pause_schedule("sc_1", ADA) is None
+    resumed = await store.resume_schedule("sc_1", ADA, next_at=2_000, due_at=2_500)
+    assert resumed is not None
+    assert (resumed.next_at, resumed.due_at, resumed.detail) == (2_000, 2_500, None)
+    canceled = await store.cancel_schedule("sc_1", ADA)
+    assert canceled is not None
+    assert canceled.state is ScheduleState.CANCELED
+    for change in (store.pause_schedule, store.cancel_schedule):
+        assert await change("sc_1", ADA) is None
+    assert await store.resume_schedule("sc_1", ADA, next_at=9_000, due_at=9_000) is None
+
+
+@pytest.mark.parametrize("stranger", STRANGERS)
+async def test_e9_nobody_else_sees_or_changes_a_schedule(store: Store, stranger: Scope) -> None:
+    added = await add(store)
+    assert await store.schedule("sc_1", stranger) is None
+    assert await store.find_schedules("sc_", stranger, 10) == []
+    assert await store.schedules(stranger) == []
+    assert await store.pause_schedule("sc_1", stranger) is None
+    assert await store.cancel_schedule("sc_1", stranger) is None
+    await store.pause_schedule("sc_1", ADA)
+    assert await store.resume_schedule("sc_1", stranger, next_at=1, due_at=1) is None
+    assert (await get(store)).created_at == added.created_at
+
+
+async def test_e9_schedules_are_found_by_session_state_and_prefix(store: Store) -> None:
+    await add(store, "sc_a1")
+    await add(store, "sc_a2")
+    await add(store, "sc_b1", Scope("ada", "work"))
+    await store.pause_schedule("sc_a2", ADA)
+    assert [each.id for each in await store.schedules(ADA)] == ["sc_a1", "sc_a2"]
+    assert len(await store.schedules(EVERY_SESSION_OF_ADA)) == 3
+    paused = await store.schedules(ADA, states=[ScheduleState.PAUSED])
+    assert [each.id for each in paused] == ["sc_a2"]
+    assert {each.id for each in await store.find_schedules("sc_a", ADA, 10)} == {"sc_a1", "sc_a2"}
+    assert [each.id for each in await store.find_schedules("sc_a2", ADA, 10)] == ["sc_a2"]
+
+
+async def test_e9_due_ones_come_in_the_order_of_their_times(store: Store) -> None:
+    assert await store.next_firing() is None
+    await add(store, "sc_late", next_at=5_000, due_at=5_500)
+    await add(store, "sc_early", Scope("bob", "chat"), next_at=3_000, due_at=3_000)
+    assert await store.next_firing() == 3_000
+    assert await store.due_schedules(2_999, 10) == []
+    assert [each.id for each in await store.due_schedules(5_499, 10)] == ["sc_early"]
+    assert [each.id for each in await store.due_schedules(5_500, 10)] == ["sc_early", "sc_late"]
+
+
+async def test_e9_an_active_schedule_needs_a_keeper_and_a_paused_one_does_not(
+    store: Store,
+) -> None:
+    assert not await store.any_active()
+    await add(store)
+    assert await store.any_active()
+    await store.pause_schedule("sc_1", ADA)
+    assert not await store.any_active()
+
+
+async def test_e9_the_history_is_bounded(store: Store) -> None:
+    await add(store)
+    many = FIRINGS_KEPT + 5
+    for nominal in range(1_000, 1_000 + many):
+        passed = Turn(next_at=nominal + 1, due_at=nominal + 1, passed_over="missed")
+        await store.fire("sc_1", nominal, passed)
+    history = await store.firings("sc_1", limit=10_000)
+    assert len(history) == FIRINGS_KEPT
+    assert history[0].nominal_at == 1_000 + many - 1
+
+
+async def test_e12_ended_schedules_are_forgotten_and_their_tasks_stay(store: Store) -> None:
+    await add(store)
+    await add(store, "sc_2")
+    await store.fire("sc_1", FIRST, turn(FIRST, next_at=None))
+    assert await store.forget_schedules(clock.now() - 60 * clock.SECOND) == 0
+    assert await store.forget_schedules(clock.now() + 1) == 1
+    assert [each.id for each in await store.schedules(ADA)] == ["sc_2"]
+    assert await store.firings("sc_1") == []
+    task = await store.get("bg_sc_1_1000")
+    assert task is not None
+    assert task.schedule == "sc_1"
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        Turn(next_at=FIRST, due_at=FIRST),
+        Turn(next_at=5_000, due_at=4_000),
+        Turn(next_at=5_000),
+        Turn((start(FIRST), start(FIRST)), 5_000, 5_000),
+    ],
+)
+async def test_e9_nonsense_cannot_be_written(store: Store, turn: Turn) -> None:
+    """The same firing again, one that is due before its time, one without, the same one twice."""
+    await add(store, overlap=Overlap.PARALLEL)
+    before = await get(store)
+    with pytest.raises(BackburnerError):
+        await store.fire("sc_1", FIRST, turn)
+    assert await get(store) == before
+    assert await store.newest(ADA, limit=10) == []
+
+
+def test_e9_a_firing_as_json() -> None:
+    firing = Firing("sc_1", 0, 1_500_000, "bg_1")
+    assert firing.document() == {
+        "schedule_id": "sc_1",
+        "nominal_at": "1970-01-01T00:00:00.000000Z",
+        "at": "1970-01-01T00:00:01.500000Z",
+        "task_id": "bg_1",
+        "skipped": False,
+        "reason": None,
+    }

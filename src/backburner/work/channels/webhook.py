@@ -12,17 +12,16 @@ import http.client
 import json
 import secrets
 import socket
-import ssl
 import time
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
-import backburner
 from backburner.model.clock import rfc3339
-from backburner.work import network
+from backburner.work import guarded_http, network
 from backburner.work.channels.outcome import Delivered, Failed, Gone, Letter, Outcome, failed
+from backburner.work.guarded_http import named
 
 _PREFIX = "whsec_"
 _KEY_BYTES = 32
@@ -78,18 +77,9 @@ class Request:
             return self._exchange()
         except network.Refused as error:
             return failed(f"{error}; a channel added with --allow-private may go there")
-        except socket.gaierror as error:
-            return failed(f"the name {self._parts.hostname} was not found: {error.strerror}")
-        except TimeoutError:
-            return failed(f"no answer within {self._limit_s:g} s")
-        except ssl.SSLError as error:
-            return failed(f"no safe connection: {error.reason or error}")
-        except http.client.HTTPException as error:
-            return failed(f"the answer was no HTTP: {type(error).__name__}")
-        except OSError as error:
-            return failed(f"no connection: {error.strerror or error}")
-        except ValueError as error:  # a name that cannot be one, a key that is none
-            return failed(f"it cannot be sent: {error}")
+        except guarded_http.PROBLEMS as error:  # ValueError: also a key that is none
+            host = self._parts.hostname or ""
+            return failed(guarded_http.in_words(error, host, self._limit_s))
 
     def _exchange(self) -> Outcome:
         body = body_of(self._letter)
@@ -106,31 +96,25 @@ class Request:
             connection.close()
 
     def _connect(self, deadline: float) -> http.client.HTTPConnection:
-        host = self._parts.hostname or ""
-        safe = self._parts.scheme == "https"
-        port = self._parts.port or (443 if safe else 80)
-        raw = network.connect(host, port, deadline=deadline, allow_private=self._allow_private)
-        self._socket = raw
+        return guarded_http.connect(
+            self._parts,
+            deadline=deadline,
+            allow_private=self._allow_private,
+            opened=self._opened,
+        )
+
+    def _opened(self, connection: socket.socket) -> None:
+        self._socket = connection
         if self._aborted:
             raise TimeoutError
-        raw.settimeout(max(0.01, deadline - time.monotonic()))
-        if safe:
-            raw = ssl.create_default_context().wrap_socket(raw, server_hostname=host)
-            self._socket = raw
-        connection = http.client.HTTPConnection(host, port)
-        connection.sock = raw  # it would look the name up again
-        return connection
 
     def _headers(self, body: bytes) -> dict[str, str]:
         now = int(time.time())
         message_id = self._letter.signal.key
-        default = 443 if self._parts.scheme == "https" else 80
-        host = self._parts.hostname or ""
-        host = f"[{host}]" if ":" in host else host
         return {
-            "Host": host if self._parts.port in (None, default) else f"{host}:{self._parts.port}",
+            "Host": guarded_http.host_header(self._parts),
             "Content-Type": "application/json",
-            "User-Agent": f"backburner/{backburner.__version__}",
+            "User-Agent": guarded_http.USER_AGENT,
             "Connection": "close",
             "webhook-id": message_id,
             "webhook-timestamp": str(now),
@@ -144,15 +128,8 @@ def _judge(status: int, retry_after: str | None) -> Outcome:
     if status == HTTPStatus.GONE:
         return Gone("the receiver answered 410 Gone: it wants nothing more")
     if 300 <= status < 400:  # noqa: PLR2004
-        return failed(f"it answered {_named(status)}; redirects are not followed")
-    return Failed(f"it answered {_named(status)}", _seconds(retry_after))
-
-
-def _named(status: int) -> str:
-    """With our words: the other side's may be anything."""
-    with contextlib.suppress(ValueError):
-        return f"{status} {HTTPStatus(status).phrase}"
-    return str(status)
+        return failed(f"it answered {named(status)}; redirects are not followed")
+    return Failed(f"it answered {named(status)}", _seconds(retry_after))
 
 
 def _seconds(retry_after: str | None) -> float | None:

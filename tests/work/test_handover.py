@@ -1,6 +1,7 @@
 """What callers leave for the keeper: whole, the owner's only, from many at once, gone when done."""
 
 import multiprocessing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,13 @@ def test_x2_many_processes_at_once_lose_and_mix_nothing(tmp_path: Path) -> None:
     assert list(handover.pieces(home)) == []
     handover.tidy(home)
     assert Path(home.launches).stat().st_size == 0
+
+
+@given(st.text(max_size=5000))
+def test_what_it_is_to_read_comes_back_as_it_was(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    home = Home(tmp_path_factory.mktemp("home"))
+    given_text = replace(launch(), stdin_text=text)
+    name = handover.leave(home, "bg_1", given_text)
+    assert handover.take(home, "bg_1", name) == given_text

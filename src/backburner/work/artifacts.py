@@ -9,12 +9,13 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 from backburner.model.document import Artifact
 from backburner.model.errors import LimitReached, NotAllowed, NotFound, UsageError
 from backburner.model.home import AttemptFolder
 from backburner.model.limits import ARTIFACTS_MAX, Settings
+from backburner.model.outcome import Image
 
 _NEW = ".new"
 _PIECE = 1024 * 1024
@@ -67,6 +68,27 @@ def add(folder: AttemptFolder, path: str, name: str | None, limits: Settings) ->
     if size is None:  # it has grown meanwhile
         raise _too_large(path, limits.artifact_limit)
     return Artifact(chosen, size, f"{place}/{chosen}")
+
+
+def put_images(folder: AttemptFolder, images: Sequence[Image]) -> list[str]:
+    """Keep the pictures that a tool or an agent gave back. Answers where they are.
+
+    As many as there may be files at all; OSError where there is no room.
+    """
+    paths: list[str] = []
+    with _locked(folder) as place:
+        for number, image in enumerate(images, 1):
+            others = artifacts_of(folder)
+            if len(others) >= ARTIFACTS_MAX:
+                break
+            kind = image.media_type.partition("/")[2].partition("+")[0] or "bin"
+            name = _free_name(_safe_name(image.name or f"image-{number}.{kind}"), others)
+            new = f"{place}/{_NEW}"
+            with open(new, "wb") as file:
+                file.write(image.data)
+            os.rename(new, f"{place}/{name}")
+            paths.append(f"{place}/{name}")
+    return paths
 
 
 @contextlib.contextmanager

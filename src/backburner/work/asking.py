@@ -8,6 +8,7 @@ import contextlib
 import os
 import select
 import time
+from typing import Any
 
 from backburner.model.clock import format_duration
 from backburner.model.errors import BackburnerError, LimitReached, TimeIsUp
@@ -23,12 +24,18 @@ REFUSED = ".refused"
 """The ending of the file that says why a question was not asked."""
 
 
-def ask(folder: AttemptFolder, question: str, timeout_s: float | None) -> str:
+def ask(
+    folder: AttemptFolder,
+    question: str,
+    timeout_s: float | None,
+    schema: dict[str, Any] | None = None,
+) -> str:
     """The answer. TimeIsUp when nobody gives one in time; LimitReached, or the task has ended."""
     waiting = _Waiting(folder, os.urandom(8).hex())
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     with contextlib.closing(waiting):
-        value = f'{{"id": "{waiting.id}", "question": {quoted(question)}}}'
+        fitting = "" if schema is None else f', "schema": {_as_json(schema)}'
+        value = f'{{"id": "{waiting.id}", "question": {quoted(question)}{fitting}}}'
         append(folder.report, "ask", value)
         try:
             while (answer := waiting.answer()) is None:
@@ -52,13 +59,39 @@ def ask(folder: AttemptFolder, question: str, timeout_s: float | None) -> str:
     return answer
 
 
+def _as_json(schema: dict[str, Any]) -> str:
+    import json  # most questions are without one, and somebody waits
+
+    return json.dumps(schema)
+
+
+def answer_to(folder: AttemptFolder, id: str) -> str | None:
+    """The answer, if it is there now. LimitReached where it was not asked, or the task has ended"""
+    path = f"{folder.answers}/{id}"
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        pass
+    with (
+        contextlib.suppress(FileNotFoundError),
+        open(f"{path}{REFUSED}", encoding="utf-8") as file,
+    ):
+        reason = file.read().strip()
+        raise LimitReached(reason, remedy="ask fewer questions at once")
+    if os.path.exists(folder.result) or not os.path.isdir(folder.path):
+        raise BackburnerError(
+            "nobody can answer: the task has ended", remedy="ask before the script ends"
+        )
+    return None
+
+
 class _Waiting:
     """Waits for one file."""
 
     def __init__(self, folder: AttemptFolder, id: str) -> None:
         self.id = id
         self._folder = folder
-        self._path = f"{folder.answers}/{id}"
         with contextlib.suppress(FileExistsError):
             os.mkdir(folder.answers, 0o700)
         self._inotify = _watching(folder)
@@ -68,22 +101,7 @@ class _Waiting:
 
     def answer(self) -> str | None:
         """What is there now."""
-        try:
-            with open(self._path, encoding="utf-8", newline="") as file:
-                return file.read()
-        except FileNotFoundError:
-            pass
-        with (
-            contextlib.suppress(FileNotFoundError),
-            open(f"{self._path}{REFUSED}", encoding="utf-8") as file,
-        ):
-            reason = file.read().strip()
-            raise LimitReached(reason, remedy="ask fewer questions at once")
-        if os.path.exists(self._folder.result) or not os.path.isdir(self._folder.path):
-            raise BackburnerError(
-                "nobody can answer: the task has ended", remedy="ask before the script ends"
-            )
-        return None
+        return answer_to(self._folder, self.id)
 
     def wait(self, timeout_s: float | None) -> None:
         """Until something has changed, or time is up."""

@@ -66,6 +66,14 @@ class Ask:
 
     id: str
     text: str
+    schema: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """It tells its session something."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +92,7 @@ class Mistake:
     text: str
 
 
-Item = Status | Advance | Outcome | Addition | Ask | Withdrawal | Mistake
+Item = Status | Advance | Outcome | Addition | Ask | Withdrawal | Telling | Mistake
 
 LATEST_COUNTS = (Status, Advance, Outcome)
 """Of these an earlier one says nothing beside a later one."""
@@ -201,14 +209,25 @@ def is_name(text: str) -> bool:
 def _ask(value: Any) -> Item:
     given = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     question, text = given.get("id"), given.get("question")
-    if given.keys() != {"id", "question"} or not _is_question_id(question):
+    schema = given.get("schema")
+    if given.keys() - {"schema"} != {"id", "question"} or not _is_question_id(question):
         return _mistake("ask", 'a question is {"id": "a name of its own", "question": "…"}')
     if not isinstance(text, str) or not text.strip():
         return _mistake("ask", "a question needs a text")
+    if schema is not None and not isinstance(schema, dict):
+        return _mistake("ask", "the schema of an answer is an object")
+    return Ask(question, _paragraphs(text), cast("dict[str, Any] | None", schema))
+
+
+def _tell(value: Any) -> Item:
+    if not isinstance(value, str) or not value.strip():
+        return _mistake("tell", "what is told is a text")
+    return Telling(_paragraphs(value))
+
+
+def _paragraphs(text: str) -> str:
     plain = _printable(text[: 2 * QUESTION_MAX_CHARS], lines=True).strip()
-    if len(plain) > QUESTION_MAX_CHARS:
-        plain = plain[: QUESTION_MAX_CHARS - 1] + "…"
-    return Ask(question, plain)
+    return plain if len(plain) <= QUESTION_MAX_CHARS else plain[: QUESTION_MAX_CHARS - 1] + "…"
 
 
 def _withdraw(value: Any) -> Item:
@@ -234,4 +253,5 @@ _READERS: dict[str, Callable[[Any], Item]] = {
     "artifact": _artifact,
     "ask": _ask,
     "withdraw": _withdraw,
+    "tell": _tell,
 }

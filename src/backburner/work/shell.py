@@ -5,7 +5,6 @@ The command is part of the record. The caller's environment is not: see `handove
 
 import contextlib
 import os
-import resource
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,15 +15,20 @@ from backburner.model.errors import UsageError
 from backburner.model.home import Home
 from backburner.model.input import Input, WindowSize
 from backburner.model.limits import SPEC_MAX_BYTES, Settings
-from backburner.model.redaction import HIDDEN, is_secret
+from backburner.model.redaction import HIDDEN
+from backburner.model.states import Kind
 from backburner.model.task import Task
 from backburner.model.watching import NOTHING, Watching
+from backburner.work.assignment import (
+    Assignment,
+    base_spec,
+    inherited_environment,
+    open_files,
+    umask,
+)
 from backburner.work.log.bounds import LogBounds
 from backburner.work.log.pattern import check_pattern
-from backburner.work.process.identity import read_proc
 from backburner.work.process.wrapper import Launch, find_bash
-
-_NOT_INHERITED = ("BACKBURNER_TASK_ID", "BACKBURNER_ATTEMPT", "BACKBURNER_REPORT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +85,13 @@ class ShellCommand:
         """As the record keeps it; values under secret names are hidden."""
         return {
             "command": self.command if isinstance(self.command, str) else list(self.command),
-            "cwd": self.cwd,
-            "env": {name: HIDDEN if is_secret(name) else value for name, value in self.env.items()},
-            "separate_stderr": self.separate_stderr,
-            "log": [settings.log_head, settings.log_tail],
-            "artifacts": [settings.artifact_limit, settings.artifacts_limit],
-            **({"allowance": given} if (given := self.allowance.to_spec()) else {}),
+            **base_spec(
+                settings,
+                cwd=self.cwd,
+                env=self.env,
+                separate_stderr=self.separate_stderr,
+                allowance=self.allowance,
+            ),
             **({"input": self.input.value} if self.input is not Input.NONE else {}),
             **({"size": str(self.size)} if self.size is not None else {}),
             **self.watching.to_spec(),
@@ -113,12 +118,6 @@ class ShellCommand:
         )
 
 
-def shown_command(spec: Mapping[str, Any]) -> str:
-    """The command of a recorded shell task as a person would type it."""
-    command = spec.get("command", "")
-    return command if isinstance(command, str) else shlex.join(command)
-
-
 def input_of(spec: Mapping[str, Any]) -> Input:
     """What a recorded shell task reads from."""
     return Input(spec.get("input", Input.NONE))
@@ -130,11 +129,16 @@ def log_bounds(spec: Mapping[str, Any]) -> LogBounds:
     return LogBounds(head, tail)
 
 
+def assignment(command: ShellCommand, settings: Settings) -> Assignment:
+    """The command as a task."""
+    return Assignment(
+        Kind.SHELL, command.shown, command.to_spec(settings), launch_from_here(command)
+    )
+
+
 def launch_from_here(command: ShellCommand) -> Launch:
     """The command with what this process would hand on to a child of its own."""
-    environment = dict(os.environ)
-    for name in _NOT_INHERITED:
-        environment.pop(name, None)
+    environment = inherited_environment()
     size = WindowSize()
     if command.input is Input.PTY:
         size = command.size or _size_of_our_terminal() or size
@@ -146,8 +150,8 @@ def launch_from_here(command: ShellCommand) -> Launch:
         argv=command.argv(),
         cwd=command.cwd,
         environment=environment,
-        umask=_umask(),
-        open_files=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+        umask=umask(),
+        open_files=open_files(),
         separate_stderr=command.separate_stderr,
         input=command.input.value,
         size=[size.rows, size.columns],
@@ -162,15 +166,6 @@ def _size_of_our_terminal() -> WindowSize | None:
     return None
 
 
-def _umask() -> int:
-    _, found, rest = read_proc("self", "status").partition(b"\nUmask:")
-    if found:
-        return int(rest.split(maxsplit=1)[0], 8)
-    mask = os.umask(0o077)  # elsewhere it can only be read by setting it
-    os.umask(mask)
-    return mask
-
-
 def job_environment(launch: Launch, home: Home, task: Task) -> dict[str, str]:
     """The caller's environment and what a job needs to take part."""
     one, every = task.spec.get("artifacts") or (None, None)
@@ -180,7 +175,8 @@ def job_environment(launch: Launch, home: Home, task: Task) -> dict[str, str]:
         **launch.environment,
         "BACKBURNER_TASK_ID": task.id,
         "BACKBURNER_ATTEMPT": str(task.attempt),
-        "BACKBURNER_SESSION": task.session,
+        # A program that is an agent has a session of its own, named after its task.
+        "BACKBURNER_SESSION": task.id if task.kind is Kind.AGENT else task.session,
         "BACKBURNER_HOME": str(home.root),
         "BACKBURNER_REPORT": home.attempt(task.id, task.attempt).report,
         **{name: str(value) for name, value in limits.items() if value is not None},

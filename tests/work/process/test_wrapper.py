@@ -299,3 +299,25 @@ def test_a_start_that_the_kernel_refuses_is_an_error_and_leaves_no_process(
     with pytest.raises(OSError, match="too long"):
         start_wrapper("true", "x" * 200_000)  # one argument may have 128 KiB
     assert not [pid for pid in set(all_pids()) - before if is_running(pid) and os.getppid() == pid]
+
+
+# What it reads
+
+
+@pytest.mark.parametrize("text", ["", "one line\n", "ä" * 500_000], ids=["none", "a line", "a MB"])
+def test_c4_a_text_on_standard_input_is_read_whole(start_wrapper: StartWrapper, text: str) -> None:
+    started = start_wrapper("cat", stdin_text=text)
+    assert ended(started) == Ended(0, by_signal=False)
+    assert Path(started.folder.log).read_text() == text
+
+
+def test_d9_a_text_on_standard_input_lies_in_no_file(start_wrapper: StartWrapper) -> None:
+    started = start_wrapper("sh", "-c", "readlink /proc/self/fd/0", stdin_text="swordfish")
+    assert ended(started) == Ended(0, by_signal=False)
+    assert "memfd:" in Path(started.folder.log).read_text()
+    folder = Path(started.folder.path)
+    assert not any("swordfish" in path.read_text() for path in folder.iterdir())
+
+
+def test_a3_without_one_standard_input_is_at_its_end(start_wrapper: StartWrapper) -> None:
+    assert ended(start_wrapper("cat")) == Ended(0, by_signal=False)

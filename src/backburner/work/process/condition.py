@@ -10,7 +10,9 @@ import contextlib
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from backburner.model.ending import Ending
 from backburner.model.home import AttemptFolder
@@ -86,12 +88,14 @@ def inspect(folder: AttemptFolder) -> Condition:
     return NotBegun() if pid is None else Vanished(pid, complaint)
 
 
-def settle(folder: AttemptFolder, ending: Ending) -> None:
+def settle(
+    folder: AttemptFolder, ending: Ending, *, beside: Mapping[str, Any] | None = None
+) -> None:
     """Put `result.json` in place, whole or not at all. OSError where that cannot be.
 
-    Its wrapper has ended, or there never was one.
+    Its wrapper has ended, or there never was one. ``beside`` the ending it may say more.
     """
-    text = json.dumps(ending.document()).encode()
+    text = json.dumps({**ending.document(), **(beside or {})}).encode()
     if len(text) <= len(BLANK):
         with contextlib.suppress(FileNotFoundError):
             with open(folder.wrapper, "r+b", buffering=0) as file:

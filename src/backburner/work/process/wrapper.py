@@ -64,6 +64,8 @@ class Launch:
     input: str = Input.NONE.value
     size: Sequence[int] = field(default_factory=lambda: [24, 80])
     """Rows and columns of its terminal."""
+    stdin_text: str | None = None
+    """What it reads from its standard input before that is at its end, where it has no `input`."""
 
 
 def problem(launch: Launch) -> str | None:
@@ -140,7 +142,7 @@ def start(folder: AttemptFolder, launch: Launch, *, mark: Mark, cgroup: str | No
         wrapper = opened(folder.wrapper, os.O_RDWR)
         os.pwrite(wrapper, BLANK, 0)
         fcntl.flock(wrapper, fcntl.LOCK_EX)
-        null = opened(os.devnull, os.O_RDONLY)
+        reads = _standard_input(launch, stack)
         shell, *options = _shell_for(launch.environment)
         procs = f"{cgroup}/cgroup.procs" if cgroup else ""
         line, word = os.pipe2(os.O_CLOEXEC)
@@ -154,7 +156,7 @@ def start(folder: AttemptFolder, launch: Launch, *, mark: Mark, cgroup: str | No
                      *words, *launch.argv],
                     launch.environment,
                     file_actions=[
-                        (os.POSIX_SPAWN_DUP2, null, 0),
+                        (os.POSIX_SPAWN_DUP2, reads, 0),
                         (os.POSIX_SPAWN_DUP2, log, 1),
                         (os.POSIX_SPAWN_DUP2, errors, 2),
                         (os.POSIX_SPAWN_DUP2, wrapper, 3),
@@ -169,6 +171,20 @@ def start(folder: AttemptFolder, launch: Launch, *, mark: Mark, cgroup: str | No
             os.close(word)
             raise
         return Started(pid, word)
+
+
+def _standard_input(launch: Launch, stack: contextlib.ExitStack) -> int:
+    """Nothing, or a text that lies in memory only: no file of it is left when the job has ended."""
+    if launch.stdin_text is None:
+        fd = os.open(os.devnull, os.O_RDONLY)
+        stack.callback(os.close, fd)
+        return fd
+    fd = os.memfd_create("backburner-input")
+    stack.callback(os.close, fd)
+    with open(fd, "wb", closefd=False) as file:
+        file.write(launch.stdin_text.encode(errors="surrogatepass"))
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
 
 
 def _holding(

@@ -1,0 +1,1 @@
+"""Sub-agents: whatever turns a prompt into an answer."""

@@ -50,8 +50,24 @@ class Behaviour:
     runs: int = 1
     """How often the line is run, all attempts together."""
     options: dict[str, Any] = field(default_factory=dict[str, Any])
+    function: str | None = None
+    """Of `functions`, in the place of the line."""
+
+    async def start(self, session: Session, ran: Path, seconds: str, id: str | None) -> Task:
+        """As a task of the session."""
+        if self.function is not None:
+            return await session.call(
+                f"{FUNCTIONS}:{self.function}",
+                {"ran": str(ran), "seconds": seconds},
+                id=id,
+                max_runtime=self.max_runtime,
+                **self.options,
+            )
+        line = f"RAN={ran}; echo ran >>$RAN; {self.line}"
+        return await session.run(line, id=id, max_runtime=self.max_runtime, **self.options)
 
 
+FUNCTIONS = "tests.faults.functions"
 QUEUE = "two"
 WIDTH = 2
 ANSWER = "forty two"
@@ -79,6 +95,10 @@ def _behaviours(seconds: str) -> list[Behaviour]:
         Behaviour("again", "[ $(wc -l <$RAN) -ge 3 ] || exit 4", 0, runs=3, options={"retries": 2}),
         Behaviour("queued", " || ".join(places), 0, options={"queue": QUEUE}),
         Behaviour("ask", ask, 0),
+        Behaviour("returns", "", 0, function="returns"),
+        Behaviour("raises", "", function="raises"),
+        Behaviour("floods", "", 0, function="floods"),
+        Behaviour("sleeps", "", endless=True, function="sleeps"),
         Behaviour("terminal", "test -t 0 && test -t 1 && exit 5", 5, options={"pty": True}),
     ]
 
@@ -87,6 +107,7 @@ NAMES = (
     *("exit-0", "exit-3", "exit-137", "talk", "talk", "crash"),
     *("linger", "limited", "forever", "stubborn"),
     *("again", "queued", "queued", "ask", "terminal"),
+    *("returns", "raises", "floods", "sleeps"),
 )
 
 
@@ -124,11 +145,8 @@ async def operate(session: Session, folder: Path, name: str, seconds: str, seed:
             chosen = token if dice.random() < 0.6 else None
             if chosen is None:
                 token += f"-{os.getpid()}"
-            line = f"RAN={folder}/ran-{token}; echo ran >>$RAN; {kind.line}"
             try:
-                task = await session.run(
-                    line, id=chosen, max_runtime=kind.max_runtime, **kind.options
-                )
+                task = await kind.start(session, folder / f"ran-{token}", seconds, chosen)
             except LimitReached:
                 continue
             started.note(id=task.id, behaviour=kind.name, token=token)

@@ -20,6 +20,7 @@ import pytest
 from backburner import Backburner, ErrorKind, EventKind, SignalKind, SignalState, State, Task
 from backburner.runtime.feed import Feed
 from backburner.runtime.signals import SignalService
+from backburner.work.shown import shown_work
 from tests.conftest import REPOSITORY
 from tests.faults.application import (
     ANSWER,
@@ -32,6 +33,7 @@ from tests.faults.application import (
     behaviour,
     notes,
 )
+from tests.faults.functions import FLOOD_LINES
 from tests.faults.record import is_intact
 from tests.faults.victims import (
     guardians_of,
@@ -157,7 +159,8 @@ class Round:
         return len(tasks)
 
     async def until_over_or_endless(self, task: Task) -> None:
-        if f"sleep {self.seconds} &" in str(task.record.spec["command"]):  # see `behaviour`
+        work = shown_work(task.record.spec)
+        if f"sleep {self.seconds} &" in work or ":sleeps(" in work:  # see `behaviour`
             await task.stop(force=True)
         await self.until_over(task)
 
@@ -188,13 +191,17 @@ class Round:
         assert not kind.endless, seen
         assert ran == ["ran"] * kind.runs, seen
         if kind.exit_code is None:
-            expected = ErrorKind.KILLED if kind.name == "crash" else ErrorKind.TIMEOUT
+            expected = {"crash": ErrorKind.KILLED, "raises": ErrorKind.ERROR}
             assert task.error is not None, seen
-            assert task.error.kind is expected, seen
+            assert task.error.kind is expected.get(kind.name, ErrorKind.TIMEOUT), seen
         else:
             assert task.exit_code == kind.exit_code, seen
         if kind.name == "ask":
             assert text == f"got {ANSWER}\n", seen
+        if kind.name == "returns":
+            assert task.result == self.seconds, seen
+        if kind.name == "floods":
+            assert task.result == FLOOD_LINES, seen
         if kind.name == "talk":
             assert text == "".join(f"line {line}\n" for line in range(1, TALK + 1)), seen
 

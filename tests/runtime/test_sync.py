@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from backburner import EventKind, NotFound, State, StoreUnusable, TimeIsUp, UsageError, app, sync
+from backburner.sync import toolset as sync_toolset
+from backburner.tools import toolset
 from tests.faults.victims import unique_seconds
 from tests.waiting import wait_until
 
@@ -16,16 +18,23 @@ PAIRS = [
     (app.Session, sync.Session),
     (app.Task, sync.Task),
     (app.Signal, sync.Signal),
+    (app.Schedule, sync.Schedule),
+    (toolset.Toolset, sync_toolset.Toolset),
 ]
 
-NOT_MIRRORED = {"store"}
-"""The record itself is asynchronous: for what has no handle of its own."""
+NOT_MIRRORED = {"offers", "store", "runs", "agents"}
+"""The record itself, and what runs in the event loop, are asynchronous: for what has no handle."""
 
 
 def public(kind: type[Any]) -> dict[str, Any]:
-    """Methods and properties, as the class defines them."""
-    names = [name for name in vars(kind) if not name.startswith("_")]
-    return {name: vars(kind)[name] for name in names if name not in NOT_MIRRORED}
+    """Methods and properties, as the class and its bases of ours define them."""
+    ours = [each for each in kind.__mro__ if each.__module__.startswith("backburner.")]
+    found = {name: value for each in reversed(ours) for name, value in vars(each).items()}
+    return {
+        name: value
+        for name, value in found.items()
+        if not name.startswith("_") and name not in NOT_MIRRORED
+    }
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair[0].__name__)

@@ -2,11 +2,13 @@
 
 import asyncio
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
+from backburner.app.following import BATCH_S, Following
 from backburner.app.session import Session
+from backburner.app.signal import Signal
 from backburner.model.channels import Channel
 from backburner.model.errors import UsageError
 from backburner.model.home import Home, resolve_home
@@ -16,8 +18,10 @@ from backburner.model.limits import (
     Settings,
 )
 from backburner.model.order import Queue
+from backburner.model.policy import Policy
 from backburner.model.session import check_name
 from backburner.model.signals import SignalKind
+from backburner.runtime.approvals import Approvals
 from backburner.runtime.feed import Feed
 from backburner.runtime.queues import QueueService
 from backburner.runtime.retention import Rule, prune
@@ -29,7 +33,15 @@ from backburner.store.sqlite.store import open_store
 from backburner.work.process.identity import boot_id
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
+    from backburner.app.agents import Agents
+    from backburner.app.runs import Runs
     from backburner.runtime.channels import ChannelService
+    from backburner.work.agents.adapt import AgentLike, Maker
+    from backburner.work.agents.command import CommandAgent
+    from backburner.work.tools.registry import Registry
+    from backburner.work.tools.tool import F, Options
 
 
 class Backburner:
@@ -40,6 +52,10 @@ class Backburner:
         self.settings = settings
         self._store: Store | None = None
         self._feed: Feed | None = None
+        self._registry: Registry | None = None
+        self._runs: Runs | None = None
+        self._registered_agents: dict[str, Maker | CommandAgent] = {}
+        self._agents: Agents | None = None
 
     @classmethod
     def open(
@@ -54,8 +70,11 @@ class Backburner:
         self._feed = Feed(store)
         self.tasks = TaskService(store, self.home, self.settings, self._feed)
         self.inbox = SignalService(store, self._feed)
+        self.approvals = Approvals(store, self._feed, self.tasks)
         await self.tasks.see_to_keeper()
         self._keeper_care = asyncio.create_task(self.tasks.keep_seeing_to_keeper())
+        if self._registry is not None or self._registered_agents:
+            self.runs.look_again()  # something may wait for these tools and agents
         return self
 
     async def __aexit__(
@@ -67,6 +86,9 @@ class Backburner:
         if self._feed is not None and self._store is not None:
             self._keeper_care.cancel()
             await asyncio.wait([self._keeper_care])
+            if self._runs is not None:
+                await self._runs.close()
+                self._runs = self._agents = None
             await self.inbox.close()
             self._feed.close()
             await self._store.close()
@@ -77,17 +99,107 @@ class Backburner:
         """The record. For what has no handle of its own."""
         if self._store is None:
             raise UsageError(
-                "this Backburner is not open", remedy="use: async with Backburner.open()"
+                f"this Backburner is not open, nor is its record, {self.home.database}",
+                remedy="use: async with Backburner.open()",
             )
         return self._store
 
-    def session(self, name: str = DEFAULT_SESSION, *, owner: str = DEFAULT_OWNER) -> "Session":
-        """A conversation, and the tasks that belong to it."""
+    # Tools
+
+    @property
+    def registry(self) -> "Registry":
+        """The tools of this application."""
+        if self._registry is None:
+            from backburner.work.tools.registry import Registry  # slow to load, seldom needed
+
+            self._registry = Registry()
+        return self._registry
+
+    @property
+    def runs(self) -> "Runs":
+        """What this application carries out in itself."""
+        if self._runs is None:
+            from backburner.app.runs import Runs  # slow to load, seldom needed
+
+            store = self.store
+            assert self._feed is not None
+            self._runs = Runs(self, store, self._feed)
+        return self._runs
+
+    @overload
+    def tool(self, function: "F", /) -> "F": ...
+    @overload
+    def tool(
+        self, given: str | None = None, /, **options: "Unpack[Options]"
+    ) -> "Callable[[F], F]": ...
+    def tool(self, given: Any = None, /, **options: Any) -> Any:
+        """Register a tool: `@bb.tool`, or with options, `@bb.tool(budget=30, background=True)`.
+
+        Its schema comes from the signature of the function, which may take a `Context` first.
+        """
+        if self._store is not None:
+            self.runs.look_again()
+        return self.registry.tool(given, **options)
+
+    # Agents
+
+    @property
+    def agents(self) -> "Agents":
+        """The agents of this application."""
+        if self._agents is None:
+            from backburner.app.agents import Agents  # slow to load, seldom needed
+
+            self._agents = Agents(self, self._registered_agents)
+        return self._agents
+
+    def agent(self, name: str, agent: "AgentLike") -> None:
+        """Register an agent for `Session.ask`: a function of the prompt, or of a request and a
+
+        context; an `Agent`, or a class of them, made anew for each prompt; or a `CommandAgent`.
+        ``"default"`` is the built-in one unless another has that name.
+        """
+        from backburner.work.agents.adapt import adapted  # seldom needed
+
+        if not name:
+            raise UsageError("an agent needs a name")
+        self._registered_agents[name] = adapted(agent)
+        if self._store is not None:
+            self.runs.look_again()  # something may wait for it
+
+    def session(
+        self,
+        name: str = DEFAULT_SESSION,
+        *,
+        owner: str = DEFAULT_OWNER,
+        folder: str | os.PathLike[str] | None = None,
+        mode: str = "normal",
+        role: str = "user",
+    ) -> "Session":
+        """A conversation, and the tasks that belong to it. Its file tools work in ``folder``.
+
+        ``mode`` is normal, plan, which changes nothing, or dry_run, which says what it would
+        change. ``role`` is user, admin, or viewer, who only looks.
+        """
         if not name or not owner:
             raise UsageError("a session and its owner need a name")
         for text in (name, owner):
             check_name(text)
-        return Session(self, Scope(owner, name))
+        place = None if folder is None else os.path.abspath(folder)
+        return Session(self, Scope(owner, name), folder=place, policy=Policy.of(mode, role))
+
+    def follow_up(
+        self,
+        callback: "Callable[[list[Signal]], object]",
+        *,
+        owner: str = DEFAULT_OWNER,
+        batch_s: float = BATCH_S,
+    ) -> Following:
+        """Go on with every chat of an owner; see `Session.follow_up`.
+
+        The callback gets the signals of one session at a time.
+        """
+        check_name(owner)
+        return Following(self, Scope(owner), callback, batch_s)
 
     async def prune(self, older_than: float | None = None, *, max_size: int | None = None) -> int:
         """Forget tasks that ended more than this many seconds ago, and the oldest while all

@@ -1,19 +1,24 @@
 """One conversation: starts tasks, finds them again, is told about them."""
 
-import contextlib
+import asyncio
 import os
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
-from backburner.app.signal import Signal
+from backburner.app.acting import acts
+from backburner.app.conversation import Conversation
+from backburner.app.schedule import Schedule, service
 from backburner.app.task import Task
+from backburner.model import ids
 from backburner.model.allowance import Allowance
 from backburner.model.input import Input, WindowSize
 from backburner.model.limits import (
     DEFAULT_MAX_RUNTIME_S,
 )
 from backburner.model.order import Order
-from backburner.model.signals import INBOX, SignalKind, SignalState, to_kinds
+from backburner.model.policy import FREE, Action, Policy
+from backburner.model.schedule import ScheduleState
 from backburner.model.states import State
 from backburner.model.watching import Watching
 from backburner.runtime.tasks import StartOptions
@@ -21,15 +26,36 @@ from backburner.store.protocol import Scope
 from backburner.work.shell import ShellCommand
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from backburner.app.home import Backburner
+    from backburner.runtime.runs.tools import Invocation
+    from backburner.runtime.schedules.work import Given
+    from backburner.tools.toolset import Toolset
+    from backburner.work.agents.attachments import Attachable
 
 
-class Session:
+class Session(Conversation):
     """One conversation: starts tasks, finds them again, is told about them."""
 
-    def __init__(self, backburner: "Backburner", scope: Scope) -> None:
+    def __init__(
+        self,
+        backburner: "Backburner",
+        scope: Scope,
+        *,
+        folder: str | None = None,
+        parent: str | None = None,
+        depth: int = 0,
+        policy: Policy = FREE,
+    ) -> None:
         self._backburner = backburner
         self.scope = scope
+        self.policy = policy
+        self._folder = folder
+        self.parent = parent
+        """The task that this is the session of, where it is a sub-agent's own."""
+        self.depth = depth
+        """How many sub-agents it is below a conversation."""
 
     @property
     def name(self) -> str:
@@ -37,6 +63,15 @@ class Session:
         assert self.scope.session is not None
         return self.scope.session
 
+    @property
+    def folder(self) -> str:
+        """Where its file tools work: given, or one of its own in the home."""
+        if self._folder is None:
+            owner, name = (quote(each, safe="") for each in (self.scope.owner, self.name))
+            self._folder = f"{self._backburner.home.sessions}/{owner}/{name}"
+        return self._folder
+
+    @acts(Action.START)
     async def run(
         self,
         command: str | Sequence[str],
@@ -109,16 +144,214 @@ class Session:
                 title,
                 max_runtime,
                 id,
-                os.environ.get("BACKBURNER_TASK_ID"),
+                await self._parent_of_new(),
                 notify=_screen() if notify else None,
                 order=order,
             ),
         )
-        return Task(self._backburner, record)
+        return self._handle(record)
+
+    @acts(Action.START)
+    async def call(
+        self,
+        function: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        title: str | None = None,
+        max_runtime: float | None = DEFAULT_MAX_RUNTIME_S,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        notify: bool = False,
+        after: str | Sequence[str] = (),
+        after_failure: bool = False,
+        retries: int = 0,
+        queue: str | None = None,
+        nice: int | None = None,
+        memory: int | None = None,
+        cpu_time: float | None = None,
+        id: str | None = None,
+    ) -> "Task":
+        """Call a function, ``package.module:function``, in a process of its own.
+
+        Arguments go by name and are JSON, as is what it returns: the task's result. What it prints
+        is its output, as it prints it; what it raises, why it failed. Its modules are looked for
+        where this process looks. A first parameter that is called ``context`` gets a `Context`.
+        The rest is as for `run`.
+        """
+        from backburner.work import python  # not for everyone who runs a command
+
+        first = (after,) if isinstance(after, str) else tuple(after)
+        order = Order(queue, first, after_failure, retries)
+        folder = os.path.join(os.getcwd(), cwd) if cwd is not None else os.getcwd()
+        given: Mapping[str, Any] = {} if arguments is None else arguments
+        allowance = Allowance(nice, memory, cpu_time)
+        call = python.PythonCall(function, given, folder, dict(env or {}), allowance)
+        record = await self._backburner.tasks.start_process(
+            self.scope,
+            python.assignment(call, self._backburner.settings),
+            StartOptions(
+                title,
+                max_runtime,
+                id,
+                await self._parent_of_new(),
+                notify=_screen() if notify else None,
+                order=order,
+            ),
+        )
+        return self._handle(record)
+
+    @acts(Action.START)
+    async def spawn(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        title: str | None = None,
+        max_runtime: float | None = DEFAULT_MAX_RUNTIME_S,
+        signal_on_completion: bool = True,
+        wake: str | None = None,
+        id: str | None = None,
+    ) -> "Task":
+        """Start a registered tool in the background. Returns when it is on disk.
+
+        ``wake`` says when the session is told: on_terminal, on_activity, or silent, which is what
+        ``signal_on_completion=False`` means.
+        """
+        from backburner.runtime.runs.tools import RunOptions  # slow to load, seldom needed
+
+        told = wake or ("on_terminal" if signal_on_completion else "silent")
+        options = RunOptions(title, max_runtime, id, told)
+        await self._parent_of_new()
+        return await self._backburner.runs.spawn(self, tool, arguments or {}, options)
+
+    @acts(Action.START)
+    async def invoke(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        budget: float | Literal["own"] | None = "own",
+    ) -> "Invocation":
+        """Call a registered tool and wait for it, for as long as its budget lasts.
+
+        Past ``budget`` seconds (the tool's own unless given, None for no end) the call is parked:
+        it goes on as a task, which the answer names. Whoever is cancelled before that takes the
+        call with them.
+        """
+        if self.parent is not None or self.name.startswith(ids.PREFIX):
+            await self._parent_of_new()
+        return await self._backburner.runs.invoke(self, tool, arguments or {}, budget)
+
+    @acts(Action.START)
+    async def ask(
+        self,
+        prompt: str,
+        *,
+        agent: str = "default",
+        attachments: "Sequence[Attachable]" = (),
+        model: str | None = None,
+        title: str | None = None,
+        max_runtime: float | None = DEFAULT_MAX_RUNTIME_S,
+        keep_children: bool = False,
+        wake: str = "on_terminal",
+        id: str | None = None,
+    ) -> "Task":
+        """Ask a sub-agent, which answers in the background: the task's result is its answer.
+
+        The agent has a session of its own, named after its task; what it has started there is
+        stopped when it ends, unless ``keep_children``. ``attachments`` are files by their paths,
+        pictures, or bytes that say what they are.
+        """
+        from backburner.runtime.runs.agents import Asking  # slow to load, seldom needed
+        from backburner.work.agents.attachments import attached
+
+        files = await asyncio.to_thread(attached, attachments) if attachments else ()
+        asking = Asking(prompt, agent, files, model, title, max_runtime, keep_children, wake, id)
+        parent = await self._parent_of_new(by_name=True)
+        return self._handle(await self._backburner.agents.ask(self, parent, asking))
+
+    async def _parent_of_new(self, *, by_name: bool = False) -> str | None:
+        """The task that what is started here belongs to. Refused where an agent may not go on.
+
+        A process that an agent has started knows that by the name of its session alone.
+        """
+        inside = os.environ.get("BACKBURNER_TASK_ID") if self.parent is None else self.parent
+        named_so = by_name or self.name.startswith(ids.PREFIX)
+        if self.parent is None and not named_so:
+            return inside
+        from backburner.runtime.agents import Lineage, check_may_start, lineage_of
+
+        store, lineage = self._backburner.store, Lineage(self.parent, self.depth)
+        if self.parent is None:
+            lineage = await lineage_of(store, self.scope)
+            self.depth = lineage.depth
+        await check_may_start(store, self.scope, lineage)
+        return inside or lineage.parent
+
+    @acts(Action.SCHEDULE)
+    async def schedule(
+        self,
+        when: "str | datetime",
+        spec: "Given",
+        *,
+        tz: str = "UTC",
+        title: str | None = None,
+        missed: str = "once",
+        overlap: str = "skip",
+        jitter: float = 0,
+        max_runtime: float | None = DEFAULT_MAX_RUNTIME_S,
+        signal_on_completion: bool = True,
+        id: str | None = None,
+    ) -> "Schedule":
+        """Start work by the clock: at each time of a cron expression of 5 fields, or once at an
+
+        RFC 3339 time or an aware datetime. ``tz`` is the zone whose clock the expression means.
+
+        ``spec`` is a command, or a mapping with one of ``command`` (and ``cwd``, ``env``), ``call``
+        (a function, and ``args``), ``tool`` (and ``args``) and ``ask`` (a prompt, and ``agent``).
+
+        ``missed`` says what becomes of firings for which nobody was there: ``skip``, ``once``, one
+        for all, or ``all``, up to 100. ``overlap`` says what becomes of a firing while the task of
+        an earlier one has not ended: ``skip``, ``queue`` or ``parallel``. A firing may be up to
+        ``jitter`` seconds late, always the same for the same firing.
+        """
+        from backburner.app.scheduling import read_work, refuse_agents  # slow to load
+        from backburner.runtime.schedules.service import ScheduleOptions
+
+        await refuse_agents(self._backburner, self.scope)
+        record, created = await service(self._backburner).add(
+            self.scope,
+            when,
+            read_work(self._backburner, spec),
+            ScheduleOptions(
+                tz, title, missed, overlap, jitter, max_runtime, signal_on_completion, id
+            ),
+        )
+        return Schedule(self._backburner, record, created=created, policy=self.policy)
+
+    async def schedules(self, *, states: Sequence[ScheduleState] = ()) -> list["Schedule"]:
+        """The schedules of this session, oldest first."""
+        records = await self._backburner.store.schedules(self.scope, states=states)
+        return [Schedule(self._backburner, record, policy=self.policy) for record in records]
+
+    async def find_schedule(self, reference: str) -> "Schedule":
+        """A schedule by its id, or by enough of it to be the only one. NotFound, Ambiguous."""
+        found = await service(self._backburner).find(reference, self.scope)
+        return Schedule(self._backburner, found, policy=self.policy)
+
+    def toolset(self, dialect: str | None = None) -> "Toolset":
+        """Tools for a model that works in this session: ours, or those of another system.
+
+        Its ``schemas`` go to the model, its ``call`` carries out what the model calls.
+        """
+        from backburner.tools.dialects import offers_of  # slow to load, seldom needed
+        from backburner.tools.toolset import Toolset
+
+        return Toolset(offers_of(dialect, self), self._backburner.store, self.scope)
 
     async def task(self, reference: str) -> "Task":
         """A task by its id, or by enough of it to be the only one. NotFound, Ambiguous."""
-        return Task(self._backburner, await self._backburner.tasks.find(reference, self.scope))
+        return self._handle(await self._backburner.tasks.find(reference, self.scope))
 
     async def tasks(
         self, *, limit: int = 50, states: Sequence[State] = (), before: int | None = None
@@ -127,43 +360,7 @@ class Session:
         records = await self._backburner.store.newest(
             self.scope, limit=limit, states=states, before=before
         )
-        return [Task(self._backburner, record) for record in records]
-
-    async def signals(self, *, follow: bool = True) -> AsyncGenerator["Signal"]:
-        """What the session is to be told, as it happens. Each is this consumer's until its `ack`.
-
-        Without ``follow``, only what is there.
-        """
-        consumed = self._backburner.inbox.consume(self.scope, follow=follow)
-        # Closed with us: what was not acknowledged has to go back before the home is closed.
-        async with contextlib.aclosing(consumed):
-            async for record in consumed:
-                yield Signal(self._backburner, record)
-
-    async def told(
-        self,
-        *,
-        states: Sequence[SignalState] = (),
-        channel: str | None = INBOX,
-        after: int = 0,
-        limit: int = 100,
-    ) -> list["Signal"]:
-        """What the session was and is to be told, without claiming anything; oldest first.
-
-        ``channel`` is where: its inbox, a channel by name, or None for all of them.
-        """
-        records = await self._backburner.store.signals(
-            self.scope, states=states, channel=channel, after=after, limit=limit
-        )
-        return [Signal(self._backburner, record) for record in records]
-
-    async def wish(self, kinds: Collection[SignalKind] | None) -> None:
-        """What the session wishes to be told from now on: these kinds, none, or None for all."""
-        await self._backburner.store.wish(self.scope, None if kinds is None else to_kinds(kinds))
-
-    async def wished(self) -> frozenset[SignalKind] | None:
-        """What the session wishes to be told; None for everything."""
-        return await self._backburner.store.wished(self.scope)
+        return [self._handle(record) for record in records]
 
 
 def _screen() -> str:

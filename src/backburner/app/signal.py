@@ -3,8 +3,10 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from backburner.app.acting import acts
 from backburner.model import clock
 from backburner.model.document import signal_document
+from backburner.model.policy import FREE, Action, Policy
 from backburner.model.signals import Signal as SignalRecord
 from backburner.model.signals import SignalState
 from backburner.store.protocol import Scope
@@ -16,9 +18,12 @@ if TYPE_CHECKING:
 class Signal:
     """Something that a session is told."""
 
-    def __init__(self, backburner: "Backburner", record: SignalRecord) -> None:
+    def __init__(
+        self, backburner: "Backburner", record: SignalRecord, *, policy: Policy = FREE
+    ) -> None:
         self._backburner = backburner
         self.record = record
+        self.policy = policy
 
     def __repr__(self) -> str:
         return f"<Signal {self.key} {self.record.state}>"
@@ -38,6 +43,7 @@ class Signal:
         """What happened, in a sentence."""
         return self.record.text
 
+    @acts(Action.TAKE)
     async def ack(self) -> bool:
         """It was dealt with. False when that was known already."""
         scope = Scope(self.record.owner, self.record.session)
@@ -48,6 +54,7 @@ class Signal:
             )
         return fresh
 
+    @acts(Action.SEND)
     async def resend(self) -> bool:
         """Send one again that failed or was given up.
 
@@ -58,6 +65,10 @@ class Signal:
         await self._backburner.tasks.see_to_keeper()
         return sent
 
+    async def _played(self, name: str, first: Any) -> Any:  # noqa: ARG002 - see `acting.Acting`
+        """What a dry run answers to one of the methods above."""
+        return False
+
     def document(self) -> dict[str, Any]:
         """The signal as JSON."""
-        return signal_document(self.record)
+        return signal_document(self.record, self._backburner.home)

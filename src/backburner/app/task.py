@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
+from backburner.app.acting import acts, said_only, unrecorded
 from backburner.model import clock
 from backburner.model.ending import TaskError
 from backburner.model.events import Event
@@ -10,16 +11,17 @@ from backburner.model.limits import (
     DEFAULT_GRACE_S,
     OUTPUT_MAX_CHARS,
 )
+from backburner.model.policy import FREE, Action, Policy
 from backburner.model.questions import Question
 from backburner.model.states import State
 from backburner.model.task import Task as TaskRecord
 from backburner.runtime import sending
+from backburner.runtime.again import assignment_again
 from backburner.runtime.ordering import order_again
 from backburner.runtime.output import cursor_at, read_task_output
 from backburner.runtime.tasks import StartOptions, Until
 from backburner.store.protocol import Scope
 from backburner.work.log.read import Chunk, Streams
-from backburner.work.shell import ShellCommand
 
 if TYPE_CHECKING:
     from backburner.app.home import Backburner
@@ -28,9 +30,12 @@ if TYPE_CHECKING:
 class Task:
     """A handle on one task. Its record is as of the last call; `refresh` brings it up to date."""
 
-    def __init__(self, backburner: "Backburner", record: TaskRecord) -> None:
+    def __init__(
+        self, backburner: "Backburner", record: TaskRecord, *, policy: Policy = FREE
+    ) -> None:
         self._backburner = backburner
         self.record = record
+        self.policy = policy
         self._scope = Scope(record.owner, record.session)
 
     def __repr__(self) -> str:
@@ -75,6 +80,7 @@ class Task:
         self.record = await self._backburner.tasks.wait(self.id, self._scope, timeout, until=until)
         return self
 
+    @acts(Action.STOP)
     async def stop(self, *, force: bool = False, grace: float = DEFAULT_GRACE_S) -> "Task":
         """End it and everything it started: TERM, ``grace`` seconds, KILL; KILL at once with
 
@@ -84,12 +90,14 @@ class Task:
         self.record = await self._backburner.tasks.stop(self.id, self._scope, grace_s=grace_s)
         return self
 
+    @acts(Action.SEND)
     async def send(
         self, text: str, *, question: str | None = None, raw: bool = False
     ) -> str | None:
-        """Answer its oldest open question, or this one; else its standard input gets a line.
+        """Answer its oldest open question, or this one; else its standard input gets a line; else,
 
-        Answers which question, None for input. ``raw`` adds no line break. NobodyAsked.
+        where it is no shell job, it gets a message. Answers which question, None for the others.
+        ``raw`` adds no line break. UsageError where the answer does not fit, NobodyAsked.
         """
         return await sending.send(
             self._backburner.store,
@@ -101,6 +109,7 @@ class Task:
             raw=raw,
         )
 
+    @acts(Action.SEND)
     async def send_eof(self) -> None:
         """Its standard input has come to its end."""
         backburner = self._backburner
@@ -149,11 +158,12 @@ class Task:
         ):
             yield event
 
+    @acts(Action.START)
     async def rerun(self, *, id: str | None = None) -> "Task":
-        """The same command again as a new task, with this process's environment."""
-        record = await self._backburner.tasks.start_shell(
+        """The same command or call again as a new task, with this process's environment."""
+        record = await self._backburner.tasks.start_process(
             self._scope,
-            ShellCommand.from_spec(self.record.spec),
+            assignment_again(self.record, self._backburner.settings),
             StartOptions(
                 self.record.title,
                 self.record.max_runtime_s,
@@ -164,6 +174,18 @@ class Task:
             ),
         )
         return Task(self._backburner, record)
+
+    async def _played(self, name: str, first: Any) -> Any:  # noqa: ARG002 - see `acting.Acting`
+        """What a dry run answers to one of the methods above."""
+        if name == "rerun":
+            from backburner.app.unrecorded import UnrecordedTask
+
+            again = unrecorded(self._scope, self.record.kind, self.record.title)
+            return UnrecordedTask(self._backburner, again, policy=self.policy)
+        if name == "stop":
+            self.record = said_only(self.record, "stop")
+            return self
+        return None
 
     def document(self) -> dict[str, Any]:
         """The task as JSON."""

@@ -70,6 +70,8 @@ class Guardian:
             [*command, STAY] if self._stay else command,
             os.environ,
             setsigdef=[signal.SIGCHLD],
+            # Until it can hear it: else one that is told to leave would die, and be started again.
+            setsigmask=[signal.SIGTERM],
         )
         self._know_keeper(pid)
         theirs.close()

@@ -20,17 +20,21 @@ from backburner.model import clock
 from backburner.model.errors import BackburnerError, KeeperUnreachable, StoreUnusable
 from backburner.model.home import Home
 from backburner.model.limits import Settings
+from backburner.runtime.children import stop_left_children
 from backburner.runtime.delivery import Deliverer
 from backburner.runtime.election import KeeperLock, start_detached
 from backburner.runtime.retention import Rule, prune
+from backburner.runtime.runs.recovery import recover
+from backburner.runtime.schedules.clockwork import Clockwork
 from backburner.runtime.succession import take_office
-from backburner.runtime.worker import ShellWorker
+from backburner.runtime.worker import ProcessWorker
 from backburner.store.protocol import Store
 from backburner.store.sqlite.reader import Reader
 from backburner.store.sqlite.store import is_out_of_bounds, open_store
 from backburner.work.process.identity import boot_id
 
 _PRUNE_EVERY_S = 3600.0
+_RECOVER_EVERY_S = 1.0
 _LOG_LIMIT = 1024 * 1024
 """The keeper's own log begins anew above this size."""
 
@@ -47,12 +51,14 @@ class Keeper:
         self._stays = stays
         self._store = store
         self._settings = settings
-        self._worker = ShellWorker(store, home, settings, report)
+        self._worker = ProcessWorker(store, home, settings, report)
         self._deliverer = Deliverer(store, home, settings, report)
+        self._clockwork = Clockwork(store, home, settings, report)
         self._leaving = self._told_to_leave = False
         self._quiet_since = time.monotonic()
         self._pruned = -_PRUNE_EVERY_S
         self._pruning: asyncio.Task[None] | None = None
+        self._recovered = -_RECOVER_EVERY_S
         self._database = _identity(home.database)
 
     def leave(self) -> None:
@@ -66,21 +72,25 @@ class Keeper:
         Answers whether it was told to leave.
         """
         delivering = asyncio.create_task(self._deliverer.run())
+        ticking = asyncio.create_task(self._clockwork.run())
         try:
             await self._worker.adopt()
+            await stop_left_children(self._store)
             while not self._leaving:
                 await self._look()
         finally:
-            beside = [delivering, *([self._pruning] if self._pruning else [])]
+            beside = [delivering, ticking, *([self._pruning] if self._pruning else [])]
             for task in beside:
                 task.cancel()
             await asyncio.wait(beside)
             await self._deliverer.close()
+            await self._clockwork.close()
             await self._worker.close()
         return self._told_to_leave
 
     async def _look(self) -> None:
         try:
+            await self._recover_now_and_then()
             await self._worker.work()
             self._prune_now_and_then()
         except Exception as error:  # noqa: BLE001 - jobs depend on us: look again, whatever it was
@@ -98,6 +108,12 @@ class Keeper:
             self._quiet_since = time.monotonic()
         elif time.monotonic() - self._quiet_since > self._settings.keeper_idle_s:
             self._leaving = True
+
+    async def _recover_now_and_then(self) -> None:
+        """Applications die without a word: their locks are looked at once in a while."""
+        if time.monotonic() - self._recovered >= _RECOVER_EVERY_S:
+            self._recovered = time.monotonic()
+            await recover(self._store, self._home, report)
 
     def _home_is_gone(self) -> bool:
         # By identity: a home may be deleted and made anew between two looks.
@@ -151,6 +167,7 @@ async def run(root: Path, line_fd: int | None, *, stays: bool = False) -> None:
         line.set_inheritable(False)
     told = asyncio.Event()  # from the start: else it would die, and its guardian start it again
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])  # its guardian has blocked it
     lock = _take_office(home, stays=stays)
     while lock is not None:
         stays = lock.edition.stays

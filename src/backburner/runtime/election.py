@@ -30,6 +30,9 @@ _CALL_AGAIN_S = 1.0
 
 _SAID_MAX = 256
 
+STAY = "--stay"
+"""Tells a guardian, and through it a keeper, to stay when there is nothing to do."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sitting:
@@ -125,10 +128,11 @@ def keeper_is_missing(home: Home) -> bool:
     return sitting is None or ours().may_replace(sitting.edition)
 
 
-def call_keeper(home: Home) -> None:
+def call_keeper(home: Home, *, stays: bool = False) -> None:
     """See to it that a keeper is there or on its way. Costs a few microseconds when it is.
 
     One of an older edition is as good as none: the new one asks it to leave, and adopts its jobs.
+    With ``stays``, one that comes in the place of one that stayed.
     """
     if not keeper_is_missing(home):
         return
@@ -142,7 +146,8 @@ def call_keeper(home: Home) -> None:
             asyncio.get_running_loop().call_later(wait, _call_again, home)
         return
     _called[home.keeper_lock] = now
-    start_detached([sys.executable, "-m", "backburner.keeper.guardian", str(home.root)], home)
+    guardian = [sys.executable, "-m", "backburner.keeper.guardian", str(home.root)]
+    start_detached([*guardian, STAY] if stays else guardian, home)
 
 
 def _call_again(home: Home) -> None:

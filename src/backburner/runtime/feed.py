@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Collection, Generator
 from typing import Literal
 
 from backburner.model.errors import BackburnerError, StoreError
+from backburner.model.events import EventKind
 from backburner.store.protocol import Store
 
 
@@ -14,6 +15,11 @@ class Bell(asyncio.Event):
     """Rings when there may be news. After the end of its feed, to wait for it is an error."""
 
     _silent = False
+
+    def __init__(self, kinds: Collection[EventKind] | None = None) -> None:
+        super().__init__()
+        self.kinds = kinds
+        """What it rings for; None for everything."""
 
     def silence(self) -> None:
         """There will be no more news."""
@@ -47,11 +53,16 @@ class Feed:
         self._unsubscribe = store.on_change(self._changed)
 
     @contextlib.asynccontextmanager
-    async def of_task(self, task_id: str) -> AsyncGenerator[Bell]:
-        """An event that is set whenever something happens to this task. Clear it, then look."""
+    async def of_task(
+        self, task_id: str, kinds: Collection[EventKind] | None = None
+    ) -> AsyncGenerator[Bell]:
+        """An event that is set whenever something happens to this task, or something of these
+
+        kinds. Clear it, then look.
+        """
         if not self._by_task:
             self._seen = await self._store.last_event()
-        bell = Bell()
+        bell = Bell(kinds)
         self._by_task.setdefault(task_id, set()).add(bell)
         try:
             yield bell
@@ -98,7 +109,8 @@ class Feed:
                 for event in events:
                     self._seen = event.seq
                     for bell in self._by_task.get(event.task, ()):
-                        bell.set()
+                        if bell.kinds is None or event.kind in bell.kinds:
+                            bell.set()
                 if not events and not self._again:
                     return
         except BackburnerError:

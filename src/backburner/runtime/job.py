@@ -1,4 +1,4 @@
-"""One running shell task in the hands of the keeper: watching it to its end, and ending it.
+"""One running process task in the hands of the keeper: watching it to its end, and ending it.
 
 The exit code on disk decides how a job ended; a pid never does. A task is canceled or timed out
 only when nothing of its tree is left, and a job that ended by itself before we signalled anything

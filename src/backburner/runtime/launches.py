@@ -1,23 +1,54 @@
-"""What starts were left for nobody: an environment that no start will use must not stay."""
+"""What starts are left with: taken by the keeper, and discarded where nobody needs it any more.
+
+An environment that no start will use must not stay.
+"""
+
+import resource
+from dataclasses import replace
 
 from backburner.model.home import Home
+from backburner.model.task import Task
 from backburner.store.protocol import Store
-from backburner.work import handover
+from backburner.work import handover, shell
+from backburner.work.process.wrapper import Launch
+from backburner.work.python import with_request
 
 YOUNG_S = 3600.0
 """What was left shortly ago may belong to a task that is about to be written."""
 
 
 async def discard_unneeded(store: Store, home: Home) -> None:
-    """Discard what belongs to tasks that have ended, whose enders died before doing so, and what
+    """Discard what belongs to tasks and schedules that have ended, whose enders died before doing
 
-    has belonged to no task for long.
+    so, and what has belonged to none for long.
     """
+    workers = {worker.hand_over for worker in await store.workers()}
     for piece in handover.pieces(home):
+        if piece.name in workers:
+            continue
         task = await store.get(piece.task)
         if task is None or task.hand_over != piece.name:
-            unneeded = piece.age_s > YOUNG_S
+            schedule = await store.schedule(piece.task)
+            if schedule is not None and schedule.hand_over == piece.name:
+                unneeded = schedule.state.ended
+            else:
+                unneeded = piece.age_s > YOUNG_S
         else:
             unneeded = task.state.terminal
         if unneeded:
             handover.discard(home, piece.task, piece.name)
+
+
+def launch_of(home: Home, task: Task) -> Launch:
+    """How this attempt is started. OSError, ValueError or TypeError where that is not known."""
+    try:
+        left = handover.take(home, task.id, task.hand_over or "")
+    except FileNotFoundError:
+        raise ValueError("what it was to be started with is gone") from None
+    launch = with_request(left, task.kind, task.spec)
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return replace(
+        launch,
+        environment=shell.job_environment(launch, home, task),
+        open_files=min(launch.open_files, most),
+    )

@@ -11,13 +11,15 @@ import os
 import stat
 from collections.abc import Callable, Coroutine, Generator
 from dataclasses import replace
+from typing import Any
 
 from backburner.model import clock
 from backburner.model.ending import Ending
-from backburner.model.errors import StoreError
+from backburner.model.errors import StoreError, UsageError
 from backburner.model.events import EventKind
 from backburner.model.home import AttemptFolder
-from backburner.model.limits import ARTIFACTS_MAX, OPEN_QUESTIONS_MAX, QUESTIONS_MAX
+from backburner.model.limits import ARTIFACTS_MAX, OPEN_QUESTIONS_MAX, QUESTIONS_MAX, TELLS_MAX
+from backburner.model.messages import telling
 from backburner.model.task import Task
 from backburner.runtime.answers import refuse
 from backburner.store.protocol import Facts, Result, Store
@@ -30,6 +32,7 @@ from backburner.work.report import (
     Mistake,
     Outcome,
     Status,
+    Telling,
     Withdrawal,
     shown,
 )
@@ -65,6 +68,7 @@ class Reporter:
         self._mistakes: set[str] = set()
         self._asked: set[str] | None = None
         self._added: set[str] = set()
+        self._told = 0
         self._credit = _CREDIT
         self._recorded_at = 0.0
         self._spoke = task.reported > 0
@@ -186,8 +190,10 @@ class Reporter:
         match item:
             case Addition(name):
                 await self._add(name, said.end)
-            case Ask(id, text):
-                await self._ask(id, text, said.end)
+            case Ask():
+                await self._ask(item, said.end)
+            case Telling(text):
+                await self._tell(text, said.end)
             case Withdrawal(id):
                 await self._withdraw(id, said.end)
             case Mistake(kind, text):
@@ -256,12 +262,25 @@ class Reporter:
         data = {"name": name, "bytes": status.st_size}
         await self._write(EventKind.ARTIFACT, Facts(data=data, reported=end))
 
-    async def _ask(self, question: str, text: str, end: int) -> None:
+    async def _tell(self, text: str, end: int) -> None:
+        if self._told >= TELLS_MAX:
+            await self._complain("tell", f"it has told {TELLS_MAX} things, the limit", end)
+            return
+        self._told += 1
+        # By its place in the report: taken again after a crash of ours, it is the same.
+        signal = telling(self._task, text, str(end))
+        facts = Facts(data={"text": text}, signal=signal, reported=end)
+        await self._write(EventKind.MESSAGE, facts)
+
+    async def _ask(self, ask: Ask, end: int) -> None:
+        question = ask.id
         asked = await self._known_questions()
         if question in asked:
             return
-        problem = None
-        if len(asked) >= QUESTIONS_MAX:
+        problem = _unusable(ask.schema)
+        if problem is not None:
+            pass
+        elif len(asked) >= QUESTIONS_MAX:
             problem = f"it has asked {QUESTIONS_MAX} questions, and that is the limit"
         elif len(asked) >= OPEN_QUESTIONS_MAX:
             open_now = sum(each.open for each in await self._store.questions(self._task.id))
@@ -269,7 +288,9 @@ class Reporter:
                 problem = f"{open_now} questions are open, and that is the limit"
         if problem is None:
             with self._or_astray():
-                await self._store.ask(*self._which, question, text, reported=end)
+                await self._store.ask(
+                    *self._which, question, ask.text, schema=ask.schema, reported=end
+                )
             asked.add(question)
         else:
             refuse(self._folder, question, problem)
@@ -285,6 +306,19 @@ class Reporter:
             questions = await self._store.questions(self._task.id)
             self._asked = {each.id for each in questions if each.attempt == self._task.attempt}
         return self._asked
+
+
+def _unusable(schema: dict[str, Any] | None) -> str | None:
+    """Why no answer could be checked against it."""
+    if schema is None:
+        return None
+    from backburner.work.fitting import check_schema  # slow to load, seldom needed
+
+    try:
+        check_schema(schema)
+    except UsageError as error:
+        return error.message
+    return None
 
 
 class Drain:

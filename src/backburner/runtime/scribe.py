@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from backburner.model.errors import StoreError
+from backburner.model.errors import StoreClosed, StoreError
 from backburner.model.events import EventKind
 from backburner.model.task import EndedFor, Task
 from backburner.store.protocol import Facts, Store
@@ -21,6 +21,8 @@ async def insist(change: Callable[[], Awaitable[Result]], report: Callable[[str]
     while True:
         try:
             return await change()
+        except StoreClosed:
+            raise  # for good
         except StoreError as error:
             report(f"will try again in {delay:.2f} s: {error}")
         await asyncio.sleep(delay)

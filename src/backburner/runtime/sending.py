@@ -1,4 +1,4 @@
-"""Sending something to a running task: the answer to its question, else input."""
+"""Sending something to a running task: the answer to its question, else input, else a message."""
 
 import asyncio
 
@@ -6,7 +6,8 @@ from backburner.model.errors import InputNotYet, InputRefused, NobodyAsked, NotF
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.input import Input
 from backburner.model.limits import ANSWER_MAX_BYTES
-from backburner.model.states import State
+from backburner.model.questions import Question
+from backburner.model.states import Kind, State
 from backburner.model.task import Task
 from backburner.runtime.election import call_keeper
 from backburner.store.protocol import Scope, Store
@@ -26,21 +27,29 @@ async def send(
     question: str | None = None,
     raw: bool = False,
 ) -> str | None:
-    """Answer the oldest open question, or this one; without one, input: a line, unless ``raw``.
+    """Answer the oldest open question, or this one; without one, input: a line, unless ``raw``;
 
-    Which question was answered, None for input. NobodyAsked where there is neither.
+    and where it takes no input and is no shell job, a message. Which question was answered, None
+    for the others. UsageError where the answer does not fit what was asked for, NobodyAsked where
+    there is nothing of all that.
     """
     data = _checked(text)
-    answered = await store.answer(task_id, scope, text, question=question)
-    if answered is not None:
-        call_keeper(home)  # who hands it on
-        return answered
     task = await _task(store, task_id, scope)
+    while (asked := await _asked(store, task, question)) is not None:
+        await _check_fit(asked, text)
+        # By its name: another one may be the oldest by now.
+        if await store.answer(task_id, scope, text, question=asked.id) is not None:
+            _call_for(home, task)
+            return asked.id
+        task = await _task(store, task_id, scope)  # somebody else has answered it, or it has ended
     if question is not None:
         raise NobodyAsked(
             f"{task_id} has no open question {question!r}",
             remedy=f"see what it asks: backburner show {task_id}",
         )
+    if takes_messages(task):
+        await _send_message(store, home, task, scope, text)
+        return None
     folder = _folder_with_input(home, await _started(store, task, scope))
     # What the Enter key of a terminal sends; programs that read keys one by one know no other.
     enter = b"\r" if input_of(task.spec) is Input.PTY else b"\n"
@@ -53,6 +62,42 @@ async def send_eof(store: Store, home: Home, task_id: str, scope: Scope) -> None
     task = await _started(store, await _task(store, task_id, scope), scope)
     folder = _folder_with_input(home, task)
     await asyncio.to_thread(job_input.send_eof, folder)
+
+
+def takes_messages(task: Task) -> bool:
+    """Whether what is sent to it is a message: it reads those where it wants to."""
+    return task.kind is not Kind.SHELL and input_of(task.spec) is Input.NONE
+
+
+async def _send_message(store: Store, home: Home, task: Task, scope: Scope, text: str) -> None:
+    number = await store.send_message(task.id, scope, text)
+    if number is None:
+        raise InputRefused(f"{task.id} has ended", remedy=f"see how: backburner show {task.id}")
+    _call_for(home, task)
+
+
+def _call_for(home: Home, task: Task) -> None:
+    """The keeper hands on what is for a process; an application sees for itself."""
+    if task.place is None or task.place.worker is None:
+        call_keeper(home)
+
+
+async def _asked(store: Store, task: Task, question: str | None) -> Question | None:
+    """The open question of this name, else the oldest that the task itself has asked."""
+    for each in await store.questions(task.id):
+        wanted = not each.approval if question is None else each.id == question
+        if each.open and wanted and not task.state.terminal:
+            return each
+    return None
+
+
+async def _check_fit(question: Question, answer: str) -> None:
+    if question.schema is None:
+        return
+    from backburner.work.fitting import value_of  # slow to load, seldom needed
+
+    # In a thread: both are a stranger's, and it may take a while.
+    await asyncio.to_thread(value_of, answer, question.schema)
 
 
 def _checked(text: str) -> bytes:

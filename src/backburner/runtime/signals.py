@@ -2,13 +2,17 @@
 
 import asyncio
 import itertools
+import logging
 import os
 from collections.abc import AsyncGenerator, Sequence
 
 from backburner.model.limits import SIGNAL_LEASE_S
 from backburner.model.signals import Signal
 from backburner.runtime.feed import Feed
+from backburner.runtime.followup import FollowUp, Told
 from backburner.store.protocol import Scope, Store
+
+_log = logging.getLogger("backburner.signals")
 
 _consumers = itertools.count(1)
 
@@ -26,6 +30,26 @@ class SignalService:
         self._feed = feed
         self._lease_s = lease_s
         self._consumers: set[str] = set()
+        self._followers: set[asyncio.Task[None]] = set()
+
+    def follow_up(
+        self, scope: Scope, tell: Told, *, batch_s: float, retry_s: float
+    ) -> asyncio.Task[None]:
+        """Hand signals to a callback as they come, until the task is cancelled or we are closed."""
+        following = FollowUp(
+            self._store,
+            self._feed,
+            scope,
+            tell,
+            batch_s=batch_s,
+            retry_s=retry_s,
+            report=_log.warning,
+            lease_s=self._lease_s,
+        )
+        task = asyncio.create_task(following.run())
+        self._followers.add(task)
+        task.add_done_callback(self._followers.discard)
+        return task
 
     async def consume(self, scope: Scope, *, follow: bool = True) -> AsyncGenerator[Signal]:
         """Signals for this consumer alone, oldest first; acknowledge each when it was dealt with.
@@ -61,6 +85,9 @@ class SignalService:
 
         A loop that was left with `break` ends when Python gets to it, which may be after that.
         """
+        for follower in list(self._followers):
+            follower.cancel()
+            await asyncio.wait([follower])
         for consumer in list(self._consumers):
             await self._release(consumer)
 

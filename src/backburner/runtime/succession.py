@@ -60,7 +60,8 @@ def making_way(home: Home) -> Generator[None]:
         if lock is not None:
             lock.release()
             with contextlib.suppress(KeeperUnreachable):
-                call_keeper(home)  # whoever was called meanwhile took us for the keeper
+                # Whoever was called meanwhile took us for the keeper.
+                call_keeper(home, stays=lock.edition.stays)
 
 
 def dismiss(home: Home) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import errno
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -32,13 +32,18 @@ from backburner.runtime.election import call_keeper, keeper_is_missing
 from backburner.runtime.feed import Feed
 from backburner.runtime.ordering import failed_before
 from backburner.runtime.output import describe
+from backburner.runtime.runs.lock import is_alive
 from backburner.runtime.unstarted import leave_result
 from backburner.store.protocol import Scope, Store
 from backburner.work import handover, shell
-from backburner.work.process.wrapper import problem
+from backburner.work.assignment import Assignment
+from backburner.work.process.wrapper import Launch, problem
 
 Until = Literal["end", "ready"]
 """What can be waited for."""
+
+_ENDS = frozenset({EventKind.FINISHED})
+_READY_OR_ENDS = frozenset({EventKind.FINISHED, EventKind.READY})
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
@@ -71,6 +76,9 @@ class TaskService:
         self._settings = settings
         self._feed = feed
         self._had_keeper = False
+        self.run_here: Callable[[str, Scope], asyncio.Future[Task | None] | None]
+        self.run_here = lambda _task_id, _scope: None
+        """The end of a task that this process itself carries out; None for all others."""
 
     async def see_to_keeper(self) -> None:
         """Call a keeper where active tasks have none: after a reboot, or when somebody killed it
@@ -94,16 +102,22 @@ class TaskService:
     async def start_shell(
         self, scope: Scope, command: shell.ShellCommand, options: StartOptions
     ) -> Task:
+        """A shell command, as a task."""
+        return await self.start_process(scope, shell.assignment(command, self._settings), options)
+
+    async def start_process(
+        self, scope: Scope, assignment: Assignment, options: StartOptions
+    ) -> Task:
         """Write the task, and see to it that a keeper carries it out.
 
         What cannot start is recorded as such and comes back failed; the same id comes back as the
         task that is there.
         """
-        new = self._new_task(scope, command, options)
-        limit = self._limit(options.order)
+        new = self._new_task(scope, assignment, options)
+        launch = assignment.launch
+        limit = self._limit(assignment.kind, options.order)
         if options.id is not None and await self._store.get(options.id) is not None:
             return await self._store.create(new, limit=limit)  # the same one, or a Conflict
-        launch = shell.launch_from_here(command)
         others = [await self.find(reference, scope) for reference in options.order.after]
         after = tuple(dict.fromkeys(other.id for other in others))
         new = replace(new, order=replace(options.order, after=after))
@@ -119,7 +133,7 @@ class TaskService:
         if not self._had_keeper:
             call_keeper(self._home)  # before the commit, so that the two overlap
             self._had_keeper = True
-        new = replace(new, hand_over=self._hand_over(new.id, launch))
+        new = replace(new, hand_over=self.hand_over(new.id, launch))
         try:
             task = await self._store.create(new, limit=limit)
         except BackburnerError:
@@ -132,13 +146,12 @@ class TaskService:
             call_keeper(self._home)  # after it, in case the keeper was about to leave
         return task
 
-    def _limit(self, order: Order) -> int:
-        queued = order.queue is not None
-        return self._settings.queued_per_session if queued else self._settings.shell_per_session
+    def _limit(self, kind: Kind, order: Order) -> int:
+        if order.queue is not None:
+            return self._settings.queued_per_session
+        return per_session(kind, self._settings)
 
-    def _new_task(
-        self, scope: Scope, command: shell.ShellCommand, options: StartOptions
-    ) -> NewTask:
+    def _new_task(self, scope: Scope, assignment: Assignment, options: StartOptions) -> NewTask:
         if scope.session is None:
             raise UsageError("a task needs a session")
         if options.id is not None and not ids.is_valid(options.id):
@@ -155,15 +168,18 @@ class TaskService:
             id=options.id or ids.new_id(),
             owner=scope.owner,
             session=scope.session,
-            kind=Kind.SHELL,
-            title=preview(options.title or command.shown, TITLE_MAX_CHARS if options.title else 60),
-            spec=command.to_spec(self._settings) | _notify(options),
+            kind=assignment.kind,
+            title=preview(
+                options.title or assignment.shown, TITLE_MAX_CHARS if options.title else 60
+            ),
+            spec=assignment.spec | _notify(options),
             max_runtime_s=options.max_runtime_s,
             parent=options.parent,
             order=options.order,
         )
 
-    def _hand_over(self, task_id: str, launch: shell.Launch) -> str:
+    def hand_over(self, task_id: str, launch: Launch) -> str:
+        """Leave a launch for the keeper; StoreFull or StoreUnusable where that is not possible."""
         try:
             return handover.leave(self._home, task_id, launch)
         except OSError as error:
@@ -210,21 +226,29 @@ class TaskService:
         """
         if until not in get_args(Until):
             raise UsageError(f"{until!r} cannot be waited for", remedy="use end or ready")
-        async with self._feed.of_task(task_id) as bell:
-            try:
-                async with asyncio.timeout(timeout_s):
-                    while True:
-                        bell.clear()
-                        task = await self.get(task_id, scope)
-                        if task.state.terminal if until == "end" else _is_ready(task):
-                            return task
-                        await bell.wait()
-            except TimeoutError:
-                what = "done" if until == "end" else "ready"
-                raise TimeIsUp(
-                    f"{task_id} is not {what} after {timeout_s:g} s",
-                    remedy="it goes on; wait again",
-                ) from None
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._until(until, task_id, scope)
+        except TimeoutError:
+            what = "done" if until == "end" else "ready"
+            raise TimeIsUp(
+                f"{task_id} is not {what} after {timeout_s:g} s",
+                remedy="it goes on; wait again",
+            ) from None
+
+    async def _until(self, until: Until, task_id: str, scope: Scope) -> Task:
+        if until == "end" and (here := self.run_here(task_id, scope)) is not None:
+            task = await asyncio.shield(here)  # the record comes with its end
+            if task is not None:
+                return task
+        awaited = _ENDS if until == "end" else _READY_OR_ENDS
+        async with self._feed.of_task(task_id, awaited) as bell:
+            while True:
+                bell.clear()
+                task = await self.get(task_id, scope)
+                if task.state.terminal if until == "end" else _is_ready(task):
+                    return task
+                await bell.wait()
 
     async def events(
         self, task_id: str, scope: Scope, *, after: int = 0, follow: bool = True
@@ -264,7 +288,9 @@ class TaskService:
             leave_result(self._home, task)
             await self.see_to_keeper()  # a channel may have to be told
             return task
-        call_keeper(self._home)
+        worker = task.place.worker if task.place else None
+        if worker is None or not is_alive(self._home, worker):
+            call_keeper(self._home)  # an application ends what it runs by itself
         async with self._feed.of_task(task_id) as bell:
             while not task.state.terminal or task.leftovers:
                 bell.clear()
@@ -278,6 +304,19 @@ class TaskService:
     def describe(self, task: Task) -> dict[str, Any]:
         """The task as JSON, with how much output there is now."""
         return describe(self._home, task)
+
+
+def per_session(kind: Kind, settings: Settings) -> int:
+    """How many tasks of a kind a session may have that have not ended."""
+    match kind:
+        case Kind.SHELL:
+            return settings.shell_per_session
+        case Kind.PYTHON:
+            return settings.python_per_session
+        case Kind.TOOL:
+            return settings.tools_per_session
+        case Kind.AGENT:
+            return settings.agents_per_session
 
 
 def _notify(options: StartOptions) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The worker of shell tasks: claims them, starts them, adopts what it finds, sees all to the end.
+"""The worker of processes: claims them, starts them, adopts what it finds, sees all to the end.
 
 Never runs a task twice: it is claimed on disk before the start, and whether a claimed start was
 ever made is read from the wrapper's files, not guessed. Everything it learns reaches the record,
@@ -9,9 +9,7 @@ import asyncio
 import contextlib
 import hashlib
 import os
-import resource
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from dataclasses import replace
 
 from backburner.model import clock
 from backburner.model.ending import Ending
@@ -19,13 +17,14 @@ from backburner.model.errors import StoreError
 from backburner.model.events import EventKind
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.limits import DEFAULT_GRACE_S, Settings
-from backburner.model.states import ErrorKind, Kind, State
+from backburner.model.states import ErrorKind, State
 from backburner.model.task import Place, Task
 from backburner.runtime.allowance import Allowances, witnesses
 from backburner.runtime.answers import hand_on
 from backburner.runtime.attendant import Attendant, attending, conclude
+from backburner.runtime.children import stop_children
 from backburner.runtime.job import Job, ending_of
-from backburner.runtime.launches import discard_unneeded
+from backburner.runtime.launches import discard_unneeded, launch_of
 from backburner.runtime.logwatch import LogWatch, WatchedLog
 from backburner.runtime.ordering import (
     is_tried_again,
@@ -37,6 +36,7 @@ from backburner.runtime.output import measure_output
 from backburner.runtime.report import Drain, Reporter
 from backburner.runtime.scribe import Entry, Scribe
 from backburner.runtime.unstarted import leave_result
+from backburner.runtime.verdict import beside, verdicts
 from backburner.runtime.watching.attendants import watchers
 from backburner.runtime.watching.ledger import Ledger
 from backburner.store.protocol import Facts, Output, Store
@@ -51,8 +51,8 @@ _RETRY_LONGEST_S = 5.0
 _LOOK_EVERY_S = 1.0
 
 
-class ShellWorker:
-    """Carries out the shell tasks of one home. Only the holder of the keeper lock may have one."""
+class ProcessWorker:
+    """Carries out the processes of one home. Only the holder of the keeper lock may have one."""
 
     def __init__(
         self, store: Store, home: Home, settings: Settings, report: Callable[[str], None]
@@ -80,7 +80,7 @@ class ShellWorker:
 
     async def adopt(self) -> None:
         """Take charge of everything that an earlier keeper has left. Before anything else."""
-        active = await self._store.active(Kind.SHELL)
+        active = await self._store.kept()
         self._allowances.sweep(active)
         await discard_unneeded(self._store, self._home)
         for task in active:
@@ -94,13 +94,13 @@ class ShellWorker:
             task = await self._store.get(self._forsaken.pop())
             if task is not None and task.place is not None:
                 self._take_on(task.id, self._adopt(task))
-        for task in await self._store.waiting_for_worker(Kind.SHELL):
+        for task in await self._store.waiting_for_keeper():
             if task.id not in self._busy:
                 if task.state is State.QUEUED:
                     self._take_on(task.id, self._start(task))
             elif task.stop is not None and task.id in self._jobs:
                 self._jobs[task.id].ask_to_stop(task.stop)
-        await self._hand_on_answers()
+        await hand_on(self._store, self._folder_of, self._report)
         self._waiting = bool(self._busy) or await self._store.any_active()
         if self.idle and not self._tidy:
             await discard_unneeded(self._store, self._home)
@@ -111,14 +111,12 @@ class ShellWorker:
         except TimeoutError:
             pass
 
-    async def _hand_on_answers(self) -> None:
-        for question in await self._store.answers():
-            job = self._jobs.get(question.task)
-            if job is not None and job.task.attempt == question.attempt:
-                await hand_on(self._store, job.folder, question, self._report)
+    def _folder_of(self, task_id: str, attempt: int) -> AttemptFolder | None:
+        job = self._jobs.get(task_id)
+        return job.folder if job is not None and job.task.attempt == attempt else None
 
     async def _until_next_due(self) -> float:
-        due = await self._store.next_due(Kind.SHELL)
+        due = await self._store.next_due()
         if due is None:
             return _LOOK_EVERY_S
         return min(max(0, due - clock.now()) / clock.SECOND, _LOOK_EVERY_S)
@@ -178,7 +176,7 @@ class ShellWorker:
             group = None
         mark = mark_for(str(self._home.root), task.id, task.attempt)
         try:
-            started = wrapper.start(folder, self._launch(task), mark=mark, cgroup=group)
+            started = wrapper.start(folder, launch_of(self._home, task), mark=mark, cgroup=group)
             memory_group = self._allowances.impose(task, started, group)
         except (OSError, ValueError, TypeError) as error:
             if group is not None:
@@ -212,18 +210,6 @@ class ShellWorker:
     def _started_for_good(self, task: Task) -> None:
         if not task.retries_left:  # a further attempt needs its environment too
             handover.discard(self._home, task.id, task.hand_over)
-
-    def _launch(self, task: Task) -> wrapper.Launch:
-        try:
-            launch = handover.take(self._home, task.id, task.hand_over or "")
-        except FileNotFoundError:
-            raise ValueError("what it was to be started with is gone") from None
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        return replace(
-            launch,
-            environment=shell.job_environment(launch, self._home, task),
-            open_files=min(launch.open_files, most),
-        )
 
     # Adopting
 
@@ -269,7 +255,8 @@ class ShellWorker:
             if isinstance(found, condition.Ended | condition.Settled)
             else Ending.failed(ErrorKind.ORPHANED, "the machine was restarted while it ran")
         )
-        ending = await conclude(self._observers(task, folder, list), ending, self._report)
+        attendants = (*verdicts(task, folder), *self._observers(task, folder, list))
+        ending = await conclude(attendants, ending, self._report)
         if is_tried_again(task, ending):
             if await self._fail_try(task, ending):
                 return
@@ -326,6 +313,7 @@ class ShellWorker:
     def _attendants(self, job: Job) -> Sequence[Attendant]:
         """Who goes with this job."""
         return (
+            *verdicts(job.task, job.folder),
             *witnesses(job.task, job.folder),
             *self._observers(job.task, job.folder, job.tree.members),
         )
@@ -387,11 +375,12 @@ class ShellWorker:
             handover.discard(self._home, task.id, task.hand_over)
         if not written:
             self._put_result(task, ending)  # there may be room now
+        await stop_children(self._store, task)
 
     def _put_result(self, task: Task, ending: Ending) -> bool:
         folder = self._home.attempt(task.id, task.attempt)
         try:
-            condition.settle(folder, ending)
+            condition.settle(folder, ending, beside=beside(task, folder))
         except OSError as error:
             self._report(f"{task.id}: result.json was not written: {error}")
             return False

@@ -5,31 +5,42 @@ from several threads. `from backburner.sync import Backburner`.
 """
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 from backburner import app
+from backburner.app.following import BATCH_S
 from backburner.model.channels import Channel
-from backburner.model.ending import TaskError
 from backburner.model.errors import UsageError
-from backburner.model.events import Event
 from backburner.model.limits import (
-    DEFAULT_GRACE_S,
     DEFAULT_MAX_RUNTIME_S,
     DEFAULT_OWNER,
     DEFAULT_SESSION,
-    OUTPUT_MAX_CHARS,
     Settings,
 )
 from backburner.model.order import Queue
-from backburner.model.questions import Question
-from backburner.model.signals import INBOX, SignalKind, SignalState
+from backburner.model.schedule import ScheduleState
+from backburner.model.signals import SignalKind
 from backburner.model.states import State
-from backburner.model.task import Task as TaskRecord
-from backburner.runtime.tasks import Until
+from backburner.sync.conversation import Conversation, Following, handing_over
 from backburner.sync.portal import Portal
-from backburner.work.log.read import Chunk, Streams
+from backburner.sync.schedule import Schedule
+from backburner.sync.signal import Signal
+from backburner.sync.task import Task
+
+if TYPE_CHECKING:
+    from datetime import datetime
+    from typing import Unpack
+
+    from backburner.runtime.runs.tools import Invocation
+    from backburner.runtime.schedules.work import Given
+    from backburner.sync.toolset import Toolset
+    from backburner.work.agents.adapt import AgentLike
+    from backburner.work.agents.attachments import Attachable
+    from backburner.work.tools.registry import Registry
+    from backburner.work.tools.tool import F, Options
 
 
 class Backburner:
@@ -73,9 +84,55 @@ class Backburner:
             raise UsageError("this Backburner is not open", remedy="use: with Backburner.open()")
         return self._portal
 
-    def session(self, name: str = DEFAULT_SESSION, *, owner: str = DEFAULT_OWNER) -> "Session":
-        """A conversation, and the tasks that belong to it."""
-        return Session(self._door, self._inner.session(name, owner=owner))
+    def session(
+        self,
+        name: str = DEFAULT_SESSION,
+        *,
+        owner: str = DEFAULT_OWNER,
+        folder: str | os.PathLike[str] | None = None,
+        mode: str = "normal",
+        role: str = "user",
+    ) -> "Session":
+        """A conversation, and the tasks that belong to it. Its file tools work in ``folder``."""
+        inner = self._inner.session(name, owner=owner, folder=folder, mode=mode, role=role)
+        return Session(self._door, inner)
+
+    def follow_up(
+        self,
+        callback: "Callable[[list[Signal]], object]",
+        *,
+        owner: str = DEFAULT_OWNER,
+        batch_s: float = BATCH_S,
+    ) -> Following:
+        """Go on with every chat of an owner: `with` runs it, the callback in a thread."""
+        door = self._door
+        told = handing_over(door, callback)
+        return Following(door, self._inner.follow_up(told, owner=owner, batch_s=batch_s))
+
+    @property
+    def registry(self) -> "Registry":
+        """The tools of this application."""
+        return self._inner.registry
+
+    @overload
+    def tool(self, function: "F", /) -> "F": ...
+    @overload
+    def tool(
+        self, given: str | None = None, /, **options: "Unpack[Options]"
+    ) -> "Callable[[F], F]": ...
+    def tool(self, given: Any = None, /, **options: Any) -> Any:
+        """Register a tool: `@bb.tool`, or with options, `@bb.tool(budget=30, background=True)`."""
+        decorate = self.registry.tool(given, **options)
+        if self._portal is not None:  # something may wait for it
+            self._portal.call(_look_again(self._inner))
+        return decorate
+
+    def agent(self, name: str, agent: "AgentLike") -> None:
+        """Register an agent for `Session.ask`."""
+        if self._portal is None:
+            self._inner.agent(name, agent)
+        else:
+            self._portal.call(_register(self._inner, name, agent))
 
     def prune(self, older_than: float | None = None, *, max_size: int | None = None) -> int:
         """Forget tasks that ended more than this many seconds ago, and the oldest while all
@@ -146,7 +203,11 @@ class Backburner:
         self._door.call(self._inner.remove_queue(name))
 
 
-class Session:
+async def _register(inner: app.Backburner, name: str, agent: "AgentLike") -> None:
+    inner.agent(name, agent)
+
+
+class Session(Conversation):
     """See `backburner.Session`."""
 
     def __init__(self, portal: Portal, inner: app.Session) -> None:
@@ -215,6 +276,157 @@ class Session:
         )
         return Task(self._portal, self._portal.call(work))
 
+    def call(
+        self,
+        function: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        title: str | None = None,
+        max_runtime: float | None = DEFAULT_MAX_RUNTIME_S,
+        cwd: str | os.PathLike[str] | None = None,
+        env: Mapping[str, str] | None = None,
+        notify: bool = False,
+        after: str | Sequence[str] = (),
+        after_failure: bool = False,
+        retries: int = 0,
+        queue: str | None = None,
+        nice: int | None = None,
+        memory: int | None = None,
+        cpu_time: float | None = None,
+        id: str | None = None,
+    ) -> "Task":
+        """Call a function in a process of its own; returns when it is on disk."""
+        work = self._inner.call(
+            function,
+            arguments,
+            title=title,
+            max_runtime=max_runtime,
+            cwd=cwd,
+            env=env,
+            notify=notify,
+            after=after,
+            after_failure=after_failure,
+            retries=retries,
+            queue=queue,
+            nice=nice,
+            memory=memory,
+            cpu_time=cpu_time,
+            id=id,
+        )
+        return Task(self._portal, self._portal.call(work))
+
+    def schedule(
+        self,
+        when: "str | datetime",
+        spec: "Given",
+        *,
+        tz: str = "UTC",
+        title: str | None = None,
+        missed: str = "once",
+        overlap: str = "skip",
+        jitter: float = 0,
+        max_runtime: float | None = DEFAULT_MAX_RUNTIME_S,
+        signal_on_completion: bool = True,
+        id: str | None = None,
+    ) -> "Schedule":
+        """Start work by the clock."""
+        work = self._inner.schedule(
+            when,
+            spec,
+            tz=tz,
+            title=title,
+            missed=missed,
+            overlap=overlap,
+            jitter=jitter,
+            max_runtime=max_runtime,
+            signal_on_completion=signal_on_completion,
+            id=id,
+        )
+        return Schedule(self._portal, self._portal.call(work))
+
+    def schedules(self, *, states: Sequence[ScheduleState] = ()) -> list["Schedule"]:
+        """The schedules of this session, oldest first."""
+        found = self._portal.call(self._inner.schedules(states=states))
+        return [Schedule(self._portal, each) for each in found]
+
+    def find_schedule(self, reference: str) -> "Schedule":
+        """A schedule by its id, or by enough of it to be the only one."""
+        return Schedule(self._portal, self._portal.call(self._inner.find_schedule(reference)))
+
+    def ask(
+        self,
+        prompt: str,
+        *,
+        agent: str = "default",
+        attachments: "Sequence[Attachable]" = (),
+        model: str | None = None,
+        title: str | None = None,
+        max_runtime: float | None = DEFAULT_MAX_RUNTIME_S,
+        keep_children: bool = False,
+        wake: str = "on_terminal",
+        id: str | None = None,
+    ) -> "Task":
+        """Ask a sub-agent, which answers in the background; returns when that is on disk."""
+        work = self._inner.ask(
+            prompt,
+            agent=agent,
+            attachments=attachments,
+            model=model,
+            title=title,
+            max_runtime=max_runtime,
+            keep_children=keep_children,
+            wake=wake,
+            id=id,
+        )
+        return Task(self._portal, self._portal.call(work))
+
+    @property
+    def folder(self) -> str:
+        """Where its file tools work: given, or one of its own in the home."""
+        return self._inner.folder
+
+    def spawn(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        title: str | None = None,
+        max_runtime: float | None = DEFAULT_MAX_RUNTIME_S,
+        signal_on_completion: bool = True,
+        wake: str | None = None,
+        id: str | None = None,
+    ) -> "Task":
+        """Start a registered tool in the background. Returns when it is on disk."""
+        work = self._inner.spawn(
+            tool,
+            arguments,
+            title=title,
+            max_runtime=max_runtime,
+            signal_on_completion=signal_on_completion,
+            wake=wake,
+            id=id,
+        )
+        return Task(self._portal, self._portal.call(work))
+
+    def invoke(
+        self,
+        tool: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        budget: float | Literal["own"] | None = "own",
+    ) -> "Invocation":
+        """Call a registered tool and wait for it, for as long as its budget lasts."""
+        called = self._portal.call(self._inner.invoke(tool, arguments, budget=budget))
+        if called.parked:
+            return replace(called, task=Task(self._portal, called.task))
+        return called
+
+    def toolset(self, dialect: str | None = None) -> "Toolset":
+        """Tools for a model that works in this session: ours, or those of another system."""
+        from backburner.sync.toolset import Toolset  # slow to load, seldom needed
+
+        return Toolset(self._portal, self._inner.toolset(dialect))
+
     def task(self, reference: str) -> "Task":
         """A task by its id, or by enough of it to be the only one."""
         return Task(self._portal, self._portal.call(self._inner.task(reference)))
@@ -226,170 +438,6 @@ class Session:
         found = self._portal.call(self._inner.tasks(limit=limit, states=states, before=before))
         return [Task(self._portal, task) for task in found]
 
-    def signals(self, *, follow: bool = True) -> Iterator["Signal"]:
-        """What the session is to be told, as it happens."""
-        for signal in self._portal.iterate(self._inner.signals(follow=follow)):
-            yield Signal(self._portal, signal)
 
-    def told(
-        self,
-        *,
-        states: Sequence[SignalState] = (),
-        channel: str | None = INBOX,
-        after: int = 0,
-        limit: int = 100,
-    ) -> list["Signal"]:
-        """What the session was and is to be told, without claiming anything."""
-        work = self._inner.told(states=states, channel=channel, after=after, limit=limit)
-        return [Signal(self._portal, signal) for signal in self._portal.call(work)]
-
-    def wish(self, kinds: Collection[SignalKind] | None) -> None:
-        """What the session wishes to be told from now on: these kinds, none, or None for all."""
-        self._portal.call(self._inner.wish(kinds))
-
-    def wished(self) -> frozenset[SignalKind] | None:
-        """What the session wishes to be told; None for everything."""
-        return self._portal.call(self._inner.wished())
-
-
-class Task:
-    """See `backburner.Task`."""
-
-    def __init__(self, portal: Portal, inner: app.Task) -> None:
-        self._portal = portal
-        self._inner = inner
-
-    def __repr__(self) -> str:
-        return repr(self._inner)
-
-    @property
-    def record(self) -> TaskRecord:
-        """As of the last call."""
-        return self._inner.record
-
-    @property
-    def id(self) -> str:
-        """Its name."""
-        return self._inner.id
-
-    @property
-    def state(self) -> State:
-        """As of the last call."""
-        return self._inner.state
-
-    @property
-    def exit_code(self) -> int | None:
-        """Of a process that ended by itself."""
-        return self._inner.exit_code
-
-    @property
-    def error(self) -> TaskError | None:
-        """Why it failed."""
-        return self._inner.error
-
-    @property
-    def result(self) -> Any:
-        """What it returned."""
-        return self._inner.result
-
-    def refresh(self) -> Self:
-        """Look again."""
-        self._portal.call(self._inner.refresh())
-        return self
-
-    def wait(self, timeout: float | None = None, *, until: Until = "end") -> Self:
-        """Wait for the end, or until it is ready. TimeIsUp, NeverReady."""
-        self._portal.call(self._inner.wait(timeout, until=until))
-        return self
-
-    def stop(self, *, force: bool = False, grace: float = DEFAULT_GRACE_S) -> Self:
-        """End it and everything it started; returns when nothing is left."""
-        self._portal.call(self._inner.stop(force=force, grace=grace))
-        return self
-
-    def send(self, text: str, *, question: str | None = None, raw: bool = False) -> str | None:
-        """Answer its oldest open question, or this one; else its standard input gets a line."""
-        return self._portal.call(self._inner.send(text, question=question, raw=raw))
-
-    def send_eof(self) -> None:
-        """Its standard input has come to its end."""
-        self._portal.call(self._inner.send_eof())
-
-    def questions(self) -> list[Question]:
-        """What it has asked in its present attempt, oldest first."""
-        return self._portal.call(self._inner.questions())
-
-    def output(
-        self,
-        *,
-        since: str | None = None,
-        max_chars: int | None = OUTPUT_MAX_CHARS,
-        grep: str | None = None,
-        last_lines: int | None = None,
-        raw: bool = False,
-        streams: Streams = "both",
-    ) -> Chunk:
-        """What it has written since the cursor ``since``."""
-        work = self._inner.output(
-            since=since,
-            max_chars=max_chars,
-            grep=grep,
-            last_lines=last_lines,
-            raw=raw,
-            streams=streams,
-        )
-        return self._portal.call(work)
-
-    def cursor_ago(self, seconds: float) -> str | None:
-        """The cursor of what was written by then, to the nearest earlier mark."""
-        return self._inner.cursor_ago(seconds)
-
-    def events(self, *, after: int = 0, follow: bool = True) -> Iterator[Event]:
-        """What happened to it, up to its end."""
-        return self._portal.iterate(self._inner.events(after=after, follow=follow))
-
-    def rerun(self, *, id: str | None = None) -> "Task":
-        """The same command again as a new task."""
-        return Task(self._portal, self._portal.call(self._inner.rerun(id=id)))
-
-    def document(self) -> dict[str, Any]:
-        """The task as JSON."""
-        return self._inner.document()
-
-
-class Signal:
-    """See `backburner.Signal`."""
-
-    def __init__(self, portal: Portal, inner: app.Signal) -> None:
-        self._portal = portal
-        self._inner = inner
-
-    def __repr__(self) -> str:
-        return repr(self._inner)
-
-    @property
-    def key(self) -> str:
-        """The same for every repetition of this signal."""
-        return self._inner.key
-
-    @property
-    def task(self) -> str:
-        """The task's id."""
-        return self._inner.task
-
-    @property
-    def text(self) -> str:
-        """What happened, in a sentence."""
-        return self._inner.text
-
-    def ack(self) -> bool:
-        """It was dealt with. False when that was known already."""
-        return self._portal.call(self._inner.ack())
-
-    def resend(self) -> bool:
-        """Send one again that failed or was given up. False where that is not possible."""
-        return self._portal.call(self._inner.resend())
-
-    def document(self) -> dict[str, Any]:
-        """The signal as JSON."""
-        return self._inner.document()
+async def _look_again(inner: app.Backburner) -> None:
+    inner.runs.look_again()

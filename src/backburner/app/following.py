@@ -1,0 +1,73 @@
+"""Following a chat up: a callback gets what its sessions are told, for as long as it is open."""
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from backburner.app.signal import Signal
+from backburner.model.errors import UsageError
+from backburner.model.signals import Signal as SignalRecord
+from backburner.store.protocol import Scope
+
+if TYPE_CHECKING:
+    from backburner.app.home import Backburner
+
+BATCH_S = 0.2
+"""Signals that come within this time are told in one go: a turn of a model for each would be a
+bill, and confusing."""
+
+
+class Following:
+    """Open inside `async with`. What was not followed up when it is left goes back at once."""
+
+    def __init__(
+        self,
+        backburner: "Backburner",
+        scope: Scope,
+        callback: Callable[[list[Signal]], object],
+        batch_s: float,
+    ) -> None:
+        if batch_s < 0:
+            raise UsageError("the time to wait for more signals must be 0 or more")
+        self._backburner = backburner
+        self._scope = scope
+        self._callback = callback
+        self._batch_s = batch_s
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._task = self._backburner.inbox.follow_up(
+            self._scope,
+            self._tell,
+            batch_s=self._batch_s,
+            retry_s=self._backburner.settings.delivery_retry_s,
+        )
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
+            self._task = None
+
+    async def _tell(self, records: list[SignalRecord]) -> object:
+        signals = [Signal(self._backburner, record) for record in records]
+        if _is_async(self._callback):
+            answer = self._callback(signals)
+        else:  # in a thread: it may take long
+            answer = await asyncio.to_thread(self._callback, signals)
+        return await answer if inspect.isawaitable(answer) else answer
+
+
+def _is_async(callback: Callable[[list[Signal]], object]) -> bool:
+    call = getattr(callback, "__call__", None)  # noqa: B004 - of an object that can be called
+    return inspect.iscoroutinefunction(callback) or inspect.iscoroutinefunction(call)

@@ -1,0 +1,42 @@
+"""The tasks of a sub-agent: they live in a session of its own, and end with it unless kept.
+
+The keeper needs this too, so nothing here loads an agent.
+"""
+
+from backburner.model.limits import DEFAULT_GRACE_S, DEFAULT_OWNER
+from backburner.model.states import ACTIVE, Kind
+from backburner.model.task import Task
+from backburner.store.protocol import Scope, Store
+
+_AT_ONCE = 100
+
+
+def ends_its_children(task: Task) -> bool:
+    """Whether what it has started is to end with it."""
+    return task.kind is Kind.AGENT and not task.spec.get("keep_children", False)
+
+
+async def stop_children(store: Store, task: Task) -> None:
+    """Ask for the end of everything that an agent has started, now that it has ended itself.
+
+    Agents among them do the same when they end. What its programs have started through the command
+    line belongs to the local owner.
+    """
+    if not ends_its_children(task):
+        return
+    for owner in dict.fromkeys((task.owner, DEFAULT_OWNER)):
+        scope = Scope(owner, task.id)
+        before: int | None = None
+        while children := await store.newest(scope, limit=_AT_ONCE, states=ACTIVE, before=before):
+            for child in children:
+                await store.request_stop(child.id, scope, DEFAULT_GRACE_S)
+            before = children[-1].seq
+
+
+async def stop_left_children(store: Store) -> None:
+    """The same for agents that ended while nobody was there to see to it."""
+    sessions = {(task.owner, task.session) for task in await store.active()}
+    for owner, session in sorted(sessions):
+        agent = await store.get(session, Scope(owner))
+        if agent is not None and agent.state.terminal:
+            await stop_children(store, agent)

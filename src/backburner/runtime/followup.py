@@ -1,0 +1,192 @@
+"""Going on with a chat by itself when there is something to tell it (A8).
+
+Signals that come together are handed to a callback in one go, and acknowledged only when it has
+done with them. It may say that a live turn is running; what it raises is tried again, more and more
+seldom, and given up visibly. What is claimed is renewed while the callback runs, so of several
+processes that follow the same session one has it, and a process that was killed lets it go after a
+lease: then it is told again, under the same key.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import os
+from collections.abc import Awaitable, Callable, Sequence
+
+from backburner.model import clock
+from backburner.model.channels import wait_before_next
+from backburner.model.errors import StoreClosed, StoreError
+from backburner.model.followup import BUSY_WAIT_S, Busy, Later
+from backburner.model.limits import SIGNAL_LEASE_S
+from backburner.model.signals import GIVEN_UP, INBOX, Signal, SignalKind, SignalState
+from backburner.model.task import preview
+from backburner.runtime.feed import Bell, Feed
+from backburner.runtime.scribe import insist
+from backburner.store.protocol import Scope, Store
+
+Told = Callable[[list[Signal]], Awaitable[object]]
+
+DELIBERATE = "it was stopped on request, which is not followed up"
+"""Why a session is not told of the end of what somebody stopped (A4)."""
+
+_AT_ONCE = 50
+_LOOK_EVERY_S = 5.0
+"""A lease that ran out, or a retry that is due, makes no change that would wake anyone."""
+_AGAIN_S = 1.0
+_REASON_CHARS = 300
+_SHORTEST_WAIT_S = 0.01
+
+_OPEN = (SignalState.PENDING, SignalState.CLAIMED, SignalState.FAILED)
+_followers = itertools.count(1)
+
+
+class FollowUp:
+    """Follows one session up, or all of an owner, for as long as it runs."""
+
+    def __init__(
+        self,
+        store: Store,
+        feed: Feed,
+        scope: Scope,
+        tell: Told,
+        *,
+        batch_s: float,
+        retry_s: float,
+        report: Callable[[str], None],
+        lease_s: float = SIGNAL_LEASE_S,
+    ) -> None:
+        self._store = store
+        self._feed = feed
+        self._scope = scope
+        self._tell = tell
+        self._batch_s = batch_s
+        self._retry_s = retry_s
+        self._lease_s = lease_s
+        self._report = report
+        self._consumer = f"{os.getpid()}.follow{next(_followers)} {clock.boot_now()}"
+        self._due: float | None = None
+
+    async def run(self) -> None:
+        """Until cancelled; what is held then goes back at once."""
+        try:
+            with self._feed.of_everything() as bell:
+                while True:
+                    bell.clear()
+                    try:
+                        if not await self._look():
+                            await self._rest(bell)
+                    except StoreClosed:
+                        return
+                    except StoreError as error:
+                        self._report(f"following up: will look again: {error}")
+                        await asyncio.sleep(_AGAIN_S)
+        finally:
+            with contextlib.suppress(StoreError):
+                await asyncio.shield(self._store.release_signals(self._consumer))
+
+    async def _rest(self, bell: Bell) -> None:
+        wait = _LOOK_EVERY_S
+        if self._due is not None:
+            left = self._due - asyncio.get_running_loop().time()
+            wait = min(wait, max(left, _SHORTEST_WAIT_S))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(wait):
+                await bell.wait()
+
+    async def _look(self) -> bool:
+        """Follow up what there is. Whether there was anything."""
+        # Reading first: to claim is to write, and most changes of the record tell nobody anything.
+        if not await self._store.signals(self._scope, states=_OPEN, channel=INBOX, limit=1):
+            return False
+        batch = await self._claim()
+        if not batch:
+            return False
+        if self._batch_s > 0:
+            await asyncio.sleep(self._batch_s)
+            batch += await self._claim()
+        by_session: dict[str, list[Signal]] = {}
+        for signal in await self._still_held(batch):
+            if signal.kind is SignalKind.CANCELED:
+                await self._drop(signal, DELIBERATE)
+            else:
+                by_session.setdefault(signal.session, []).append(signal)
+        for signals in by_session.values():
+            await self._follow_up(signals)
+        return True
+
+    async def _claim(self) -> list[Signal]:
+        self._due = None
+        return await self._store.claim_signals(
+            self._scope, consumer=self._consumer, limit=_AT_ONCE, lease_s=self._lease_s
+        )
+
+    async def _still_held(self, batch: Sequence[Signal]) -> list[Signal]:
+        """Without what was dropped meanwhile: a session was deleted, a question answered."""
+        after = min(signal.seq for signal in batch) - 1
+        held: set[str] = set()
+        claimed = (SignalState.CLAIMED,)
+        while page := await self._store.signals(
+            self._scope, states=claimed, channel=INBOX, after=after
+        ):
+            held.update(signal.key for signal in page)
+            after = page[-1].seq
+        return [signal for signal in batch if signal.key in held]
+
+    async def _follow_up(self, signals: list[Signal]) -> None:
+        """Hand them over, and write down what became of that."""
+        renewing = asyncio.create_task(self._renew())
+        try:
+            answer = await self._tell(signals)
+        except Busy:
+            answer = Later()
+        except Exception as error:  # noqa: BLE001 - whatever a stranger's code raises
+            raised = error
+            await insist(lambda: self._failed(signals, raised), self._report)
+            return
+        finally:
+            renewing.cancel()
+            await asyncio.wait([renewing])
+        if isinstance(answer, Later):
+            await insist(lambda: self._postpone(signals, answer), self._report)
+        elif answer is None or answer is True:
+            await insist(lambda: self._done(signals), self._report)
+        else:
+            refused = ValueError(f"the callback answered {preview(repr(answer))}")
+            await insist(lambda: self._failed(signals, refused), self._report)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(self._lease_s / 3)
+            with contextlib.suppress(StoreError):
+                await self._store.renew_signals(self._consumer, self._lease_s)
+
+    # What became of it
+
+    async def _done(self, signals: Sequence[Signal]) -> None:
+        keys = [signal.key for signal in signals]
+        scope = Scope(self._scope.owner, signals[0].session)
+        await self._store.acknowledge(keys, scope, consumer=self._consumer)
+
+    async def _postpone(self, signals: Sequence[Signal], later: Later) -> None:
+        wait = later.seconds if later.seconds > 0 else BUSY_WAIT_S
+        keys = [signal.key for signal in signals]
+        await self._store.postpone_signals(keys, wait, consumer=self._consumer)
+        self._look_in(wait)
+
+    async def _failed(self, signals: Sequence[Signal], error: Exception) -> None:
+        reason = preview(f"{type(error).__name__}: {error}", _REASON_CHARS)
+        for signal in signals:
+            wait = wait_before_next(signal.tries, self._retry_s)
+            if wait is None:
+                await self._drop(signal, f"{GIVEN_UP} {signal.tries} tries: {reason}")
+                continue
+            retry_at = clock.now() + round(wait * clock.SECOND)
+            await self._store.delivery_failed(signal.key, reason, retry_at, consumer=self._consumer)
+            self._look_in(wait)
+
+    async def _drop(self, signal: Signal, reason: str) -> None:
+        await self._store.drop_signal(signal.key, reason, consumer=self._consumer)
+
+    def _look_in(self, wait_s: float) -> None:
+        due = asyncio.get_running_loop().time() + wait_s
+        self._due = due if self._due is None else min(self._due, due)

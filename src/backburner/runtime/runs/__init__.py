@@ -1,0 +1,1 @@
+"""Runs: tools and agents that an application carries out in its own event loop."""

@@ -1,0 +1,248 @@
+"""Asking sub-agents: those that are Python run here, those that are programs with the keeper."""
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from backburner.model import ids
+from backburner.model.errors import UsageError
+from backburner.model.limits import (
+    LONGEST_RUNTIME_S,
+    RESULT_MAX_BYTES,
+    SPEC_MAX_BYTES,
+    TITLE_MAX_CHARS,
+)
+from backburner.model.outcome import Outcome
+from backburner.model.states import Kind
+from backburner.model.task import NewTask, Task, preview
+from backburner.model.wake import Wake, to_wake
+from backburner.runtime.runs.run import Work
+from backburner.runtime.runs.tools import Caller
+from backburner.runtime.runs.worker import RunWorker
+from backburner.runtime.tasks import StartOptions, TaskService
+from backburner.work.agents.adapt import Maker
+from backburner.work.agents.attachments import Attachment
+from backburner.work.agents.command import CommandAgent, with_attachments
+from backburner.work.agents.media import Media, keep
+from backburner.work.agents.protocol import AgentRequest
+from backburner.work.agents.running import run_agent
+from backburner.work.assignment import Assignment, base_spec, launch_from_here
+from backburner.work.tools.context import Context
+from backburner.work.tools.execution import Failure, failure_of, outcome_of
+from backburner.work.tools.registry import Registry
+
+DEFAULT_AGENT = "default"
+
+_SUMMARY_MAX_CHARS = 200
+_TEXT_MAX_BYTES = RESULT_MAX_BYTES // 2
+"""Of an answer: as JSON it may be longer, and the names of files come beside it."""
+
+OwnSession = Callable[[Caller, str], Any]
+"""Makes the session of an agent: of which caller, for which task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What somebody asks, and of which agent."""
+
+    prompt: str
+    agent: str = DEFAULT_AGENT
+    attachments: Sequence[Attachment] = ()
+    model: str | None = None
+    title: str | None = None
+    max_runtime_s: float | None = None
+    keep_children: bool = False
+    wake: str = Wake.ON_TERMINAL.value
+    id: str | None = None
+
+    def checked(self) -> "Asking":
+        """The same, in a form that can be kept. UsageError."""
+        # What is no UTF-8 came from a terminal or a chat, and no model could read it either.
+        prompt = self.prompt.encode(errors="replace").decode()
+        if not prompt.strip():
+            raise UsageError("there is no prompt", remedy="say what the agent is to do")
+        if len(prompt.encode()) > SPEC_MAX_BYTES:
+            raise UsageError(
+                f"the prompt is longer than {SPEC_MAX_BYTES // 1024} KiB",
+                remedy="attach it as a file",
+            )
+        if self.id is not None and not ids.is_valid(self.id):
+            raise UsageError(
+                f"{self.id!r} cannot be an id",
+                remedy="use letters, digits, - and _, at most 64, a letter or digit first",
+            )
+        longest = self.max_runtime_s
+        if longest is not None and not 0 < longest <= LONGEST_RUNTIME_S:
+            raise UsageError(
+                "the maximum run time must be more than 0, and less than 100 years",
+                remedy="use None for no limit",
+            )
+        return replace(self, prompt=prompt, wake=to_wake(self.wake).value)
+
+    def spec(self, depth: int) -> dict[str, Any]:
+        """As the record keeps it."""
+        files = [each.document() for each in self.attachments]
+        return {
+            "agent": self.agent,
+            "prompt": self.prompt,
+            "depth": depth,
+            "keep_children": self.keep_children,
+            "wake": self.wake,
+            **({"model": self.model} if self.model is not None else {}),
+            **({"attachments": files} if files else {}),
+        }
+
+
+class AgentService:
+    """Asks the agents of one application."""
+
+    def __init__(
+        self,
+        worker: RunWorker,
+        tasks: TaskService,
+        agents: Mapping[str, Maker | CommandAgent],
+        registry: Registry,
+        own_session: OwnSession,
+    ) -> None:
+        self._worker = worker
+        self._tasks = tasks
+        self._agents = agents
+        self._registry = registry
+        self._own_session = own_session
+
+    async def ask(self, caller: Caller, asking: Asking) -> Task:
+        """Start an agent on a prompt. Returns when that is on disk."""
+        agent = self._agent(asking.agent)
+        asking = asking.checked()
+        if isinstance(agent, CommandAgent):
+            return await self._ask_program(agent, caller, asking)
+        new = self._new(caller, asking)
+        return await self._worker.start(
+            new,
+            self._work(agent, caller, asking, new.id),
+            limit=self._worker.settings.agents_per_session,
+            session=caller.session,
+            folder=caller.folder,
+        )
+
+    def work_for(self, task: Task, caller: Caller) -> Work | None:
+        """How a recorded prompt is taken up here; None where this application cannot."""
+        agent = self._agents.get(task.spec.get("agent", ""))
+        if agent is None or isinstance(agent, CommandAgent) or task.spec.get("attachments"):
+            return None
+        asking = Asking(task.spec["prompt"], task.spec["agent"], model=task.spec.get("model"))
+        return self._work(agent, caller, asking, task.id)
+
+    def _agent(self, name: str) -> Maker | CommandAgent:
+        agent = self._agents.get(name)
+        if agent is None:
+            known = ", ".join(sorted(self._agents))
+            raise UsageError(f"there is no agent {name!r}", remedy=f"known are {known}")
+        return agent
+
+    def _new(self, caller: Caller, asking: Asking) -> NewTask:
+        settings = self._worker.settings
+        assert caller.scope.session is not None
+        title = preview(asking.title, TITLE_MAX_CHARS) if asking.title else preview(asking.prompt)
+        return NewTask(
+            id=asking.id or ids.new_id(),
+            owner=caller.scope.owner,
+            session=caller.scope.session,
+            kind=Kind.AGENT,
+            title=title,
+            spec=asking.spec(caller.depth) | {"log": [settings.log_head, settings.log_tail]},
+            max_runtime_s=asking.max_runtime_s,
+            parent=caller.parent,
+        )
+
+    # In this process
+
+    def _work(self, make: Maker, caller: Caller, asking: Asking, task_id: str) -> Work:
+        request = AgentRequest(
+            asking.prompt,
+            asking.attachments,
+            self._own_session(caller, task_id),
+            asking.model,
+            self._registry,
+        )
+
+        async def work(context: Context) -> Outcome | Failure:
+            context.session = request.session
+            try:
+                outcome, media = await run_agent(make, request, context)
+            except asyncio.CancelledError as error:
+                running = asyncio.current_task()
+                if running is None or running.cancelling():
+                    raise
+                return _failure(asking, error)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it ends the run
+                return _failure(asking, error)
+            ended = outcome_of(outcome)
+            if isinstance(ended, Failure):
+                return ended
+            return await self._with_media(_summed_up(ended), media, context)
+
+        return work
+
+    async def _with_media(self, outcome: Outcome, media: Media, context: Context) -> Outcome:
+        """The outcome with copies of its media, which a text names beside itself."""
+        if not media:
+            return outcome
+        task = await self._worker.store.get(context.task)
+        assert task is not None, "it runs"
+        folder = self._worker.home.attempt(task.id, task.attempt)
+        kept, refused = await asyncio.to_thread(keep, media, folder, self._worker.settings)
+        for reason in refused:
+            context.output("stderr", f"{reason}\n")
+        if not kept or not isinstance(outcome.result, str):
+            return outcome
+        return replace(outcome, result={"text": outcome.result, "media": kept})
+
+    # As a program
+
+    def assignment(self, asking: Asking) -> Assignment | None:
+        """How the keeper starts it for a conversation; None where it runs in an application."""
+        agent = self._agent(asking.agent)
+        if not isinstance(agent, CommandAgent):
+            return None
+        return self._assignment(agent, asking.checked(), 0)
+
+    async def _ask_program(self, agent: CommandAgent, caller: Caller, asking: Asking) -> Task:
+        return await self._tasks.start_process(
+            caller.scope,
+            self._assignment(agent, asking, caller.depth),
+            StartOptions(asking.title, asking.max_runtime_s, asking.id, caller.parent),
+        )
+
+    def _assignment(self, agent: CommandAgent, asking: Asking, depth: int) -> Assignment:
+        settings = self._worker.settings
+        prompt = with_attachments(asking.prompt, asking.attachments)
+        argv = agent.argv(prompt)
+        cwd = os.path.join(os.getcwd(), agent.cwd) if agent.cwd is not None else os.getcwd()
+        spec = asking.spec(depth) | {"command": list(agent.command)}
+        spec |= base_spec(settings, cwd=cwd, env=agent.env, separate_stderr=True)
+        launch = launch_from_here(
+            argv,
+            cwd=cwd,
+            env=agent.env,
+            separate_stderr=True,
+            stdin_text=prompt if agent.prompt == "stdin" else None,
+        )
+        return Assignment(Kind.AGENT, asking.prompt, spec, launch)
+
+
+def _failure(asking: Asking, error: BaseException) -> Failure:
+    return failure_of(error, name=f"the agent {asking.agent}", arguments={})
+
+
+def _summed_up(outcome: Outcome) -> Outcome:
+    """Within the size of a result, and with the beginning of the answer as its summary."""
+    text = outcome.result
+    if not isinstance(text, str):
+        return outcome
+    if len(data := text.encode(errors="replace")) > _TEXT_MAX_BYTES:
+        text = f"{data[:_TEXT_MAX_BYTES].decode(errors='ignore')}\n[the rest is left out]"
+    summary = outcome.summary or preview(text, _SUMMARY_MAX_CHARS) or None
+    return replace(outcome, result=text, summary=summary)

@@ -1,0 +1,187 @@
+"""One call under way in this process: what it says, how it is ended, how it ended.
+
+Before its record a call lives in memory only (D1); with it, what it says goes to its log and into
+the record as well.
+"""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from backburner.model import clock
+from backburner.model.clock import format_duration
+from backburner.model.ending import Ending
+from backburner.model.home import AttemptFolder
+from backburner.model.outcome import Outcome
+from backburner.model.states import ErrorKind
+from backburner.model.task import EndedFor, NewTask, Progress, Task
+from backburner.runtime.runs.sink import RunSink
+from backburner.work.runlog import RunLog
+from backburner.work.tools import prints
+from backburner.work.tools.context import Context
+from backburner.work.tools.execution import Failure, ending_of
+
+if TYPE_CHECKING:
+    from backburner.runtime.runs.worker import RunWorker
+
+Work = Callable[[Context], Awaitable[Outcome | Failure]]
+"""What is carried out. It raises nothing but CancelledError."""
+
+_CANCEL_AGAIN_S = 1.0
+_making = threading.Lock()
+
+
+class Run:
+    """Knows one call from its start to its end."""
+
+    __slots__ = (
+        "_alarm", "_log", "_loop", "_new", "_over", "_waiters", "_worker", "abandoned", "began",
+        "context", "counted", "ended_for", "folder", "progress", "recording", "sink", "status",
+        "task", "work",
+    )  # fmt: skip
+
+    def __init__(self, worker: "RunWorker", new: NewTask | Callable[[], NewTask]) -> None:
+        self._new = new
+        self._log: RunLog | None = None
+        self._worker = worker
+        self.sink = RunSink(worker, self)
+        self.context = Context(self.sink)
+        self.task: Task | None = None
+        """Its record, once it has one."""
+        self.recording: asyncio.Future[Task] | None = None
+        self.folder: AttemptFolder | None = None
+        self.work: asyncio.Task[Outcome | Failure] | None = None
+        self.ended_for: EndedFor | None = None
+        self.status: str | None = None
+        self.progress: Progress | None = None
+        self._loop = asyncio.get_running_loop()
+        self._alarm: asyncio.TimerHandle | None = None
+        self._over: Callable[[Run], None] | None = None
+        self._waiters: asyncio.Future[Task | None] | None = None
+        self.began: tuple[int, int] | None = None
+        """Wall time and boot time of its begin."""
+        self.counted = False
+        """It takes a place among the background runs of its process."""
+        self.abandoned = False
+        """Its application closes: how it ends now is not its own ending."""
+
+    @property
+    def new(self) -> NewTask:
+        """What is, or would be, written when it is put on record; made when it is needed."""
+        if not isinstance(self._new, NewTask):
+            self._new = self._new()
+        return self._new
+
+    @property
+    def log(self) -> RunLog:
+        """What it writes; made when it writes something, or is put on record."""
+        if self._log is None:
+            with _making:  # its threads may write at once
+                self._log = self._log or RunLog(self._worker.bounds)
+        return self._log
+
+    def begin(self, work: Work) -> "asyncio.Task[Outcome | Failure]":
+        """Let it run."""
+        self.began = (clock.now(), clock.boot_now())
+        prints.begin()
+        self.work = self._loop.create_task(_printing(work, self.context, self.sink.output))
+        self.work.add_done_callback(_printed)
+        return self.work
+
+    def limit(self, seconds: float) -> None:
+        """End it when this time is up."""
+        self._alarm = self._loop.call_later(seconds, self.end, EndedFor.TIMEOUT, 0.0)
+
+    # Ending
+
+    def end(self, reason: EndedFor, grace_s: float) -> None:
+        """Cancel it. A stop that is more urgent than the last one cuts the grace short."""
+        assert self.work is not None
+        if self.work.done():
+            return  # it keeps the ending of its own
+        if self._alarm is not None:
+            self._alarm.cancel()
+        if self.ended_for is None:
+            self.ended_for = reason
+            self.work.cancel()
+        self._alarm = self._loop.call_later(grace_s, self._insist)
+
+    def _insist(self) -> None:
+        """It has had its grace."""
+        assert self.work is not None
+        if self.work.done():
+            return
+        self.work.cancel()
+        self._alarm = self._loop.call_later(_CANCEL_AGAIN_S, self._give_up)
+
+    def _give_up(self) -> None:
+        """It does not heed its cancellation: a thread cannot be ended from outside."""
+        self._tell_over()
+
+    def when_over(self, over: "Callable[[Run], None]") -> None:
+        """Have this called once when the call has ended, or is given up."""
+        assert self.work is not None
+        self._over = over
+        self.work.add_done_callback(self._tell_over)
+
+    def _tell_over(self, _: object = None) -> None:
+        if self._over is not None:
+            over, self._over = self._over, None
+            over(self)
+
+    # Who waits for it here
+
+    def recorded_end(self) -> "asyncio.Future[Task | None]":
+        """Its record, when that says how it ended; None where another attempt has its place."""
+        if self._waiters is None:
+            self._waiters = self._loop.create_future()
+        return self._waiters
+
+    def end_is_recorded(self, task: Task | None) -> None:
+        """Tell those who wait here."""
+        if self._waiters is not None and not self._waiters.done():
+            self._waiters.set_result(task)
+
+    def ending(self) -> Ending:
+        """How it ended, or is taken to have ended."""
+        assert self.work is not None
+        self.quiet()
+        if self.ended_for is EndedFor.TIMEOUT:
+            limit = format_duration(self.new.max_runtime_s or 0)
+            text = f"it passed its maximum run time of {limit}"
+            return Ending.failed(ErrorKind.TIMEOUT, text)
+        if self.ended_for is EndedFor.STOP or not self.work.done() or self.work.cancelled():
+            return Ending.canceled()
+        return ending_of(self.work.result())
+
+    def quiet(self) -> None:
+        """No more alarms."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What it gave back, where it did."""
+        if self.work is None or not self.work.done() or self.work.cancelled():
+            return None
+        given = self.work.result()
+        return given if isinstance(given, Outcome) else None
+
+
+async def _printing(work: Work, context: Context, write: prints.Write) -> Outcome | Failure:
+    prints.captured(write)
+    return await work(context)
+
+
+def _printed(_: object) -> None:
+    prints.end()
+
+
+def result_document(ending: Ending, outcome: Outcome | None) -> dict[str, Any]:
+    """What result.json says: the ending, and the raw output beside it."""
+    document = ending.document()
+    if outcome is not None and outcome.raw_output is not None:
+        document["raw_output"] = outcome.raw_output
+    return document

@@ -1,0 +1,176 @@
+"""What a call in this process says, on its way to the log and to the record."""
+
+import asyncio
+import secrets
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from backburner.model.errors import BackburnerError, LimitReached, TimeIsUp, UsageError
+from backburner.model.events import EventKind
+from backburner.model.limits import QUESTION_MAX_CHARS, STATUS_MAX_CHARS, TELLS_MAX
+from backburner.model.signals import NewSignal, SignalKind, tell_key
+from backburner.model.task import Progress, Task
+from backburner.model.telling import said_text
+from backburner.store.protocol import Facts
+from backburner.work.fitting import check_schema, value_of
+
+if TYPE_CHECKING:
+    from backburner.runtime.runs.run import Run
+    from backburner.runtime.runs.worker import RunWorker
+
+_PACE_S = 0.1
+"""Between two changes of the record: of statuses and progress the latest counts."""
+
+
+class RunSink:
+    """The `Sink` of one run. Its first three may be called from any thread."""
+
+    __slots__ = ("_due", "_loop", "_noting", "_run", "_told", "_worker")
+
+    def __init__(self, worker: "RunWorker", run: "Run") -> None:
+        self._worker = worker
+        self._run = run
+        self._loop = asyncio.get_running_loop()
+        self._due: asyncio.TimerHandle | None = None
+        self._noting: asyncio.Task[None] | None = None
+        self._told = 0
+
+    def status(self, text: str) -> None:
+        """What it is doing now."""
+        self._run.status = " ".join(str(text).split())[:STATUS_MAX_CHARS]
+        self._note_soon()
+
+    def output(self, stream: str, text: str) -> None:
+        """A piece of its output."""
+        self._run.log.write("stderr" if stream == "stderr" else "stdout", str(text))
+
+    def progress(
+        self, current: float, total: float | None, unit: str | None, label: str | None
+    ) -> None:
+        """How far it is."""
+        self._run.progress = Progress(current, total, unit, label)
+        self._note_soon()
+
+    # Into the record
+
+    def _note_soon(self) -> None:
+        if self._run.task is None:
+            return  # in memory until there is a record
+        try:
+            here = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            here = False
+        if here:
+            self._arm()
+        else:
+            self._loop.call_soon_threadsafe(self._arm)
+
+    def _arm(self) -> None:
+        if self._due is None and self._noting is None:
+            self._due = self._loop.call_later(_PACE_S, self._begin_note)
+
+    def _begin_note(self) -> None:
+        self._due = None
+        self._noting = self._loop.create_task(self._note_and_rest())
+
+    async def _note_and_rest(self) -> None:
+        try:
+            await self.note()
+        except BackburnerError as error:
+            self._worker.report(f"{self._run.new.id}: its status is not on record: {error}")
+        finally:
+            self._noting = None
+        if self._run.status is not None or self._run.progress is not None:
+            self._arm()
+
+    async def note(self) -> None:
+        """Record the latest status and progress now."""
+        run, task = self._run, self._run.task
+        if task is None:
+            return
+        status, progress = run.status, run.progress
+        run.status = run.progress = None
+        store = self._worker.store
+        if progress is not None:
+            facts = Facts(progress=progress, detail=status)
+            await store.note(task.id, task.attempt, EventKind.PROGRESS, facts)
+        elif status is not None:
+            await store.note(task.id, task.attempt, EventKind.DETAIL, Facts(detail=status))
+
+    async def finish(self) -> None:
+        """The call is over: what it said last goes into the record before its end."""
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
+        if self._noting is not None:
+            await asyncio.wait([self._noting])
+        await self.note()
+
+    # To and fro
+
+    async def ask(
+        self, question: str, schema: Mapping[str, Any] | None, timeout: float | None
+    ) -> Any:
+        """Ask the session and wait for its answer."""
+        text = str(question).strip()
+        if not text or len(text) > QUESTION_MAX_CHARS:
+            raise UsageError(f"a question has 1 to {QUESTION_MAX_CHARS:,} characters")
+        task = await self._worker.recorded(self._run)
+        store = self._worker.store
+        number = f"q{secrets.token_hex(6)}"
+        given = None if schema is None else dict(schema)
+        if given is not None:
+            check_schema(given)
+        await store.ask(task.id, task.attempt, number, text, schema=given)
+        try:
+            async with asyncio.timeout(timeout):
+                answer = await self._answer_to(task, number)
+        except TimeoutError:
+            await store.withdraw(task.id, task.attempt, number)
+            raise TimeIsUp(f"nobody answered within {timeout:g} s") from None
+        except asyncio.CancelledError:
+            await asyncio.shield(store.withdraw(task.id, task.attempt, number))
+            raise
+        await store.handed_on(task.id, task.attempt, number)
+        return answer if given is None else value_of(answer, given)
+
+    async def _answer_to(self, task: Task, number: str) -> str:
+        async with self._worker.feed.of_task(task.id) as bell:
+            while True:
+                bell.clear()
+                found = [q for q in await self._worker.store.questions(task.id) if q.id == number]
+                if found and found[0].answer is not None:
+                    return found[0].answer
+                await bell.wait()
+
+    async def receive(self, timeout: float | None) -> str:
+        """The next message to this task."""
+        task = await self._worker.recorded(self._run)
+        store = self._worker.store
+        try:
+            async with asyncio.timeout(timeout), self._worker.feed.of_task(task.id) as bell:
+                while True:
+                    bell.clear()
+                    message = await store.next_message(task.id, task.attempt)
+                    if message is not None:
+                        return message.text
+                    await bell.wait()
+        except TimeoutError:
+            raise TimeIsUp(f"no message came within {timeout:g} s") from None
+
+    async def tell(self, text: str) -> None:
+        """Tell the session something while the work goes on."""
+        if self._told >= TELLS_MAX:
+            raise LimitReached(f"it has told {TELLS_MAX} things, the limit")
+        self._told += 1
+        task = await self._worker.recorded(self._run)
+        said = str(text)[:QUESTION_MAX_CHARS]
+        signal = NewSignal(
+            SignalKind.MESSAGE,
+            tell_key(task.id, task.attempt, secrets.token_hex(8)),
+            said_text(task.title, task.id, said),
+            {"text": said},
+        )
+        await self._worker.store.note(
+            task.id, task.attempt, EventKind.MESSAGE, Facts(data={"text": said}, signal=signal)
+        )

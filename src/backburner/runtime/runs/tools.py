@@ -1,0 +1,257 @@
+"""Calling tools: in the background (`spawn`), or for as long as their budget lasts (`invoke`).
+
+A call within its budget costs no disk write. One that outlives it is parked: the same call goes
+on, and is on record from then on.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from backburner.model import ids
+from backburner.model.errors import LimitReached, UsageError
+from backburner.model.limits import LONGEST_RUNTIME_S, TITLE_MAX_CHARS
+from backburner.model.outcome import Image, Outcome
+from backburner.model.redaction import redact
+from backburner.model.states import Kind
+from backburner.model.task import NewTask, Task, preview
+from backburner.runtime.runs.run import Run, Work
+from backburner.runtime.runs.worker import RunWorker
+from backburner.store.protocol import Scope
+from backburner.work.tools.execution import Failure, carry_out
+from backburner.work.tools.registry import Registry, Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls: the scope, and what the tool gets to see of it."""
+
+    scope: Scope
+    session: Any = None
+    folder: str | None = None
+    parent: str | None = None
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What a caller may say about a background run."""
+
+    title: str | None = None
+    max_runtime_s: float | None = None
+    id: str | None = None
+    wake: str = "on_terminal"
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """What came of a call: its outcome, or the task that it goes on as."""
+
+    tool: str
+    parked: bool = False
+    task: Any = None
+    """The task of a parked call."""
+    success: bool = True
+    result: Any = None
+    summary: str | None = None
+    raw_output: Any = None
+    images: tuple[Image, ...] = ()
+    error: str | None = None
+    """Why it failed, in words for a model."""
+    connection: str | None = None
+    """The provider that has to be connected first: neither success nor error."""
+    timeout_seconds: float | None = None
+    message: str | None = None
+    usage: Mapping[str, int] | None = None
+
+    def document(self) -> dict[str, Any]:
+        """A parked call as the caller is told of it (D2)."""
+        return {
+            "type": "background",
+            "tool": self.tool,
+            "timeout_seconds": self.timeout_seconds,
+            "background_id": self.task.id,
+            "message": self.message,
+        }
+
+
+class ToolService:
+    """Calls the tools of one registry."""
+
+    def __init__(self, worker: RunWorker, registry: Registry) -> None:
+        self._worker = worker
+        self._registry = registry
+        self._parked: dict[Scope, int] = {}
+        self._stale = True
+        worker.store.on_change(self._changed)
+
+    def _changed(self) -> None:
+        self._stale = True
+
+    # In the background
+
+    async def spawn(
+        self, caller: Caller, name: str, arguments: Mapping[str, Any], options: RunOptions
+    ) -> Task:
+        """Start a tool in the background. Returns when it is on disk (E2)."""
+        tool = self._tool(name)
+        if not tool.background:
+            raise UsageError(
+                f"the tool {name!r} cannot run in the background",
+                remedy="call it, or register it with background=True",
+            )
+        values = tool.validate(arguments)
+        new = self._new(caller, tool, arguments, options)
+        limit = self._worker.settings.tools_per_session
+        return await self._worker.start(
+            new, _calling(tool, values), limit=limit, session=caller.session, folder=caller.folder
+        )
+
+    def _tool(self, name: str) -> Tool:
+        tool = self._registry.get(name)
+        if tool.function is None:
+            raise UsageError(
+                f"the tool {name!r} is declared here, and has nothing that carries it out",
+                remedy="register the function that does",
+            )
+        return tool
+
+    def _new(
+        self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], options: RunOptions
+    ) -> NewTask:
+        if caller.scope.session is None:
+            raise UsageError("a task needs a session")
+        if options.id is not None and not ids.is_valid(options.id):
+            raise UsageError(
+                f"{options.id!r} cannot be an id",
+                remedy="use letters, digits, - and _, at most 64, a letter or digit first",
+            )
+        longest = options.max_runtime_s
+        if longest is not None and not 0 < longest <= LONGEST_RUNTIME_S:
+            raise UsageError(
+                "the maximum run time must be more than 0, and less than 100 years",
+                remedy="use None for no limit",
+            )
+        kept = redact(arguments)
+        settings = self._worker.settings
+        return NewTask(
+            id=options.id or ids.new_id(),
+            owner=caller.scope.owner,
+            session=caller.scope.session,
+            kind=Kind.TOOL,
+            title=preview(options.title or tool.display_name, TITLE_MAX_CHARS),
+            spec={
+                "tool": tool.name,
+                "arguments": kept,
+                "reference": tool.reference,
+                "readonly": tool.readonly,
+                "idempotent": tool.idempotent,
+                "redacted": kept != arguments,
+                "log": [settings.log_head, settings.log_tail],
+                "wake": options.wake,
+                "depth": caller.depth,
+            },
+            max_runtime_s=longest,
+            parent=caller.parent,
+        )
+
+    # Within a budget
+
+    async def invoke(
+        self,
+        caller: Caller,
+        name: str,
+        arguments: Mapping[str, Any],
+        budget: float | Literal["own"] | None,
+    ) -> Invocation:
+        """Call a tool and wait for it, up to its budget; past that it is parked, never cancelled.
+
+        ``budget`` is in seconds, None for none, or "own" for what the tool has set. Whoever goes
+        away before that takes the call with them (D6).
+        """
+        tool = self._tool(name)
+        values = tool.validate(arguments)
+        seconds = tool.budget if isinstance(budget, str) else budget
+        if seconds is not None:
+            if seconds < 0:
+                raise UsageError("a budget is 0 or more seconds", remedy="use None for none")
+            await self._refuse_parking_above_limit(caller.scope)
+        run = self._worker.draft(
+            lambda: self._new(caller, tool, arguments, RunOptions()),
+            session=caller.session,
+            folder=caller.folder,
+        )
+        work = run.begin(_calling(tool, values))
+        try:
+            if tool.record:
+                await self._worker.recorded(run)
+            await asyncio.wait((work,), timeout=seconds)
+        except asyncio.CancelledError:
+            await self._caller_is_gone(run)
+            raise
+        if not work.done():
+            return await self._park(run, tool, seconds or 0.0)
+        return _finished(tool, work.result())
+
+    async def _caller_is_gone(self, run: Run) -> None:
+        assert run.work is not None
+        run.work.cancel()
+        await asyncio.wait((run.work,))
+
+    async def _park(self, run: Run, tool: Tool, seconds: float) -> Invocation:
+        """It goes on by itself: from here on its caller's end is not its own."""
+        task = await asyncio.shield(asyncio.ensure_future(self._recorded_as_parked(run)))
+        text = (
+            f"{tool.display_name} takes longer than {seconds:g} s and goes on in the background "
+            f"as {task.id}. You will be told when it ends: do not call it again, do not poll."
+        )
+        return Invocation(tool.name, parked=True, task=task, timeout_seconds=seconds, message=text)
+
+    async def _recorded_as_parked(self, run: Run) -> Task:
+        task = await self._worker.recorded(run, parked=True)
+        if task.parked_at is None:  # it was on record before
+            task = await self._worker.store.park(task.id, task.attempt) or task
+        return task
+
+    async def _refuse_parking_above_limit(self, scope: Scope) -> None:
+        if self._stale:
+            self._parked.clear()
+            self._stale = False
+        count = self._parked.get(scope)
+        if count is None:
+            count = self._parked[scope] = await self._worker.store.parked(scope)
+        most = self._worker.settings.parked_per_session
+        if count >= most:
+            raise LimitReached(
+                f"session {scope.session!r} has {count} parked calls, and {most} is the limit",
+                remedy="wait for one of them or stop one; the call was not made",
+            )
+
+    # What waits for an application
+
+    def work_for(self, task: Task) -> Work | None:
+        """How a recorded run is taken up here; None where this registry does not have its tool."""
+        tool = self._registry.find(task.spec.get("tool", ""))
+        if tool is None or tool.function is None or task.spec.get("redacted"):
+            return None
+        return _calling(tool, tool.validate(task.spec["arguments"]))
+
+
+def _calling(tool: Tool, values: dict[str, Any]) -> Work:
+    return lambda context: carry_out(tool, values, context)
+
+
+def _finished(tool: Tool, given: Outcome | Failure) -> Invocation:
+    if isinstance(given, Failure):
+        return Invocation(tool.name, success=False, error=given.message, connection=given.provider)
+    return Invocation(
+        tool.name,
+        success=given.success,
+        result=given.result,
+        summary=given.summary,
+        raw_output=given.raw_output,
+        images=tuple(given.images),
+        error=None if given.success else given.summary or "the tool says that it failed",
+        usage=given.usage,
+    )

@@ -1,0 +1,341 @@
+"""The worker of an application: carries out tools and agents in its event loop, and sees them to
+their ends.
+
+A run is on disk before it begins (`spawn`), or when it outlives its budget (`budget`). Its end
+reaches the record also when the disk is full for a while. Whether this worker lives is told by its
+lock; what it leaves behind when it dies is seen to by the keeper (`recovery`).
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any
+
+from backburner.model import clock
+from backburner.model.ending import Ending
+from backburner.model.errors import BackburnerError, LimitReached, StoreClosed, UsageError
+from backburner.model.home import Home
+from backburner.model.limits import Settings
+from backburner.model.task import EndedFor, NewTask, Place, Task
+from backburner.model.worker import Worker, new_worker_id
+from backburner.runtime.children import stop_children
+from backburner.runtime.feed import Feed
+from backburner.runtime.runs.archive import Archivist
+from backburner.runtime.runs.lock import WorkerLock
+from backburner.runtime.runs.recovery import copied_hand_over, let_go
+from backburner.runtime.runs.run import Run, Work, result_document
+from backburner.runtime.scribe import insist
+from backburner.store.protocol import Output, Scope, Store
+from backburner.work import handover
+from backburner.work.artifacts import put_images
+from backburner.work.log.bounds import LogBounds
+from backburner.work.process.identity import boot_id
+from backburner.work.python import worker_launch
+
+_log = logging.getLogger("backburner.runs")
+
+_CLOSING_S = 5.0
+"""What runs get for ending when their application closes."""
+
+_CLOSED = "the application closed while it ran"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Something that was waiting for an application, and how this one carries it out."""
+
+    work: Work
+    session: Any = None
+    folder: str | None = None
+
+
+class RunWorker:
+    """All runs of one open Backburner."""
+
+    def __init__(self, store: Store, home: Home, settings: Settings, feed: Feed) -> None:
+        self.store = store
+        self.feed = feed
+        self.settings = settings
+        self.home = home
+        self.find_work: Callable[[Task], Claim | None] = lambda _: None
+        """What this application can do for a task that waits for one."""
+        self._id = new_worker_id()
+        self._lock: WorkerLock | None = None
+        self._hand_over: str | None = None
+        self._registering: asyncio.Future[None] | None = None
+        self._archivist = Archivist()
+        self._runs: dict[str, Run] = {}
+        self._places = 0
+        self._finishing: set[asyncio.Task[None]] = set()
+        self._bell = asyncio.Event()
+        self._unsubscribe = store.on_change(self._bell.set)
+        self._attending = asyncio.create_task(self._attend())
+        self.bounds = LogBounds(settings.log_head, settings.log_tail)
+        self._boot_id = boot_id()
+        self._pid = os.getpid()
+        self._closing = False
+
+    def report(self, text: str) -> None:
+        """Something went wrong that no caller hears of."""
+        _log.warning("%s", text)
+
+    # Starting
+
+    def draft(
+        self, new: NewTask | Callable[[], NewTask], *, session: Any, folder: str | None
+    ) -> Run:
+        """A call that is not on record, and has not begun; ``new`` is what its record would be."""
+        if self._closing:
+            raise UsageError("this Backburner is closing", remedy="start it in an open one")
+        run = Run(self, new)
+        run.context.session = session
+        run.context.folder = folder
+        return run
+
+    async def start(
+        self, new: NewTask, work: Work, *, limit: int, session: Any, folder: str | None = None
+    ) -> Task:
+        """Write the task, then carry it out here. The same id comes back as the task there is."""
+        run = self.draft(new, session=session, folder=folder)
+        with self._place(run):
+            task, fresh = await self._begin(new, limit=limit)
+            if fresh:
+                await self._go(run, task, work)
+        return task
+
+    @contextlib.contextmanager
+    def _place(self, run: Run) -> Generator[None]:
+        """Room for one more: given back when its work is over, or here where it never begins."""
+        most = self.settings.tools_per_worker
+        if self._places >= most:
+            raise LimitReached(
+                f"this process has {most} active background runs, and {most} is the limit",
+                remedy="wait for one to end, or stop one",
+            )
+        self._places += 1
+        try:
+            yield
+        finally:
+            if run.work is None:
+                self._places -= 1
+
+    async def _go(self, run: Run, task: Task, work: Work) -> None:
+        self.take_on(run, task)
+        if self._closing:
+            await self._let_go(task)
+            return
+        run.begin(work)
+        self._see_to_end(run, counted=True)
+
+    async def _begin(
+        self,
+        new: NewTask,
+        *,
+        limit: int | None,
+        parked: bool = False,
+        began: tuple[int, int] | None = None,
+    ) -> tuple[Task, bool]:
+        await self.be_known()
+        if self._hand_over is None and new.spec.get("reference"):
+            await self._leave_hand_over()
+        at, boot = began or (None, clock.boot_now())
+        place = Place(self._boot_id, boot, self._pid, worker=self._id)
+        return await self.store.begin(new, place, limit=limit, parked=parked, began_at=at)
+
+    def take_on(self, run: Run, task: Task) -> None:
+        """This run has a record now, and whoever wants to stop it is heard."""
+        run.task = task
+        run.context.task = task.id
+        run.folder = self.home.attempt(task.id, task.attempt)
+        self._runs[task.id] = run
+        run.log.keep_in(run.folder)
+        self._bell.set()  # a stop that came meanwhile is heard now
+
+    async def recorded(self, run: Run, *, parked: bool = False) -> Task:
+        """The record of a run; written now where it has none."""
+        if run.task is not None:
+            return run.task
+        if run.recording is None:
+            run.recording = asyncio.ensure_future(self._record(run, parked=parked))
+        return await asyncio.shield(run.recording)
+
+    async def _record(self, run: Run, *, parked: bool) -> Task:
+        task, _ = await self._begin(run.new, limit=None, parked=parked, began=run.began)
+        self.take_on(run, task)
+        if run.status is not None or run.progress is not None:
+            await run.sink.note()
+        self._see_to_end(run, counted=False)
+        return task
+
+    # Being known
+
+    async def be_known(self) -> None:
+        """Before the first task is written: a lock that tells whether we live, and our name."""
+        if self._lock is not None:
+            return
+        if self._registering is None:
+            self._registering = asyncio.ensure_future(self._register())
+        await asyncio.shield(self._registering)
+
+    async def _register(self) -> None:
+        lock = WorkerLock(self.home, self._id)
+        await self.store.register_worker(self._as_recorded())
+        self._lock = lock
+
+    async def _leave_hand_over(self) -> None:
+        """So that the keeper can take up, in a process, what others can import (E11)."""
+        self._hand_over = ""
+        try:
+            self._hand_over = handover.leave(self.home, self._id, worker_launch(os.getcwd()))
+        except OSError as error:
+            self.report(f"runs of this application cannot be taken up by the keeper: {error}")
+            return
+        await self.store.register_worker(self._as_recorded())
+
+    def _as_recorded(self) -> Worker:
+        return Worker(self._id, self._boot_id, self._pid, self._hand_over or None)
+
+    # Attending
+
+    def look_again(self) -> None:
+        """There may be something to take up."""
+        self._bell.set()
+
+    async def _attend(self) -> None:
+        """Hear of stops, and of what waits for an application."""
+        while True:
+            await self._bell.wait()
+            self._bell.clear()
+            try:
+                if self._runs:
+                    for task_id, stop in (await self.store.stops_of_worker(self._id)).items():
+                        if run := self._runs.get(task_id):
+                            run.end(EndedFor.STOP, stop.grace_s)
+                for task in await self.store.waiting_for_application():
+                    await self._take_up(task)
+            except BackburnerError as error:
+                self.report(f"will look again: {error}")
+
+    async def _take_up(self, task: Task) -> None:
+        claim = self.find_work(task)
+        if claim is None or self._places >= self.settings.tools_per_worker:
+            return
+        new = NewTask(
+            task.id, task.owner, task.session, task.kind, task.title, task.spec,
+            task.max_runtime_s, task.parent, task.schedule,
+        )  # fmt: skip
+        run = self.draft(new, session=claim.session, folder=claim.folder)
+        with self._place(run):
+            await self.be_known()
+            place = Place(self._boot_id, clock.boot_now(), self._pid, worker=self._id)
+            claimed = await self.store.claim(task.id, task.attempt, place)
+            if claimed is None:
+                return  # another one was quicker
+            await self._go(run, claimed, claim.work)
+
+    # To the end
+
+    def _see_to_end(self, run: Run, *, counted: bool) -> None:
+        """When the call is over, its record is told."""
+        run.counted = counted
+        if run.new.max_runtime_s is not None:
+            run.limit(run.new.max_runtime_s)
+        run.when_over(self._over)
+
+    def _over(self, run: Run) -> None:
+        if run.counted:
+            self._places -= 1  # before anyone is told, who might want it
+            self._bell.set()  # there may be something that waits for a place
+        if not run.abandoned:
+            finishing = asyncio.ensure_future(self._finish(run, run.ending()))
+            self._finishing.add(finishing)
+            finishing.add_done_callback(self._finishing.discard)
+
+    def recorded_end(self, task_id: str, scope: Scope) -> "asyncio.Future[Task | None] | None":
+        """Its record when it has ended, where it runs here; None where it does not."""
+        run = self._runs.get(task_id)
+        if run is None or run.new.owner != scope.owner or scope.session not in (
+            None, run.new.session,
+        ):  # fmt: skip
+            return None
+        return run.recorded_end()
+
+    async def _finish(self, run: Run, ending: Ending) -> None:
+        task, folder = run.task, run.folder
+        assert task is not None
+        assert folder is not None
+        assert run.work is not None
+        outcome = run.outcome
+        if not run.work.done():
+            run.sink.output("stderr", "it did not heed its cancellation; its answer is dropped\n")
+        elif run.ended_for is EndedFor.STOP:
+            run.sink.output("stderr", "stopped on request\n")
+        with contextlib.suppress(BackburnerError):
+            await run.sink.finish()
+        total, dropped = run.log.close()
+        document = result_document(ending, outcome)
+        if (error := await self._archivist.put(folder, document)) is not None:
+            self.report(f"{task.id}: result.json was not written: {error}")
+        if outcome is not None and outcome.images:
+            images = outcome.images
+            await self._archivist.do(lambda: put_images(folder, images))
+        output = Output(total, dropped)
+        usage = outcome.usage if outcome is not None else None
+        finished: Task | None = None
+        try:
+            finished = await insist(
+                lambda: self.store.finish(
+                    task.id, task.attempt, ending, output=output, usage=usage
+                ),
+                self.report,
+            )
+        except StoreClosed:
+            return  # the keeper sees to what is left
+        finally:
+            self._runs.pop(task.id, None)
+            run.end_is_recorded(finished)
+        if finished is None:
+            self.report(f"{task.id}: attempt {task.attempt} was fenced off; its end is dropped")
+        else:
+            await stop_children(self.store, task)
+
+    # Leaving
+
+    async def close(self) -> None:
+        """The application closes: what still runs here cannot go on here."""
+        self._closing = True
+        self._unsubscribe()
+        self._attending.cancel()
+        await asyncio.gather(self._attending, return_exceptions=True)
+        await asyncio.gather(*(self._abandon(run) for run in [*self._runs.values()]))
+        if self._finishing:
+            await asyncio.wait(self._finishing, timeout=_CLOSING_S)
+        self._archivist.close()
+        if self._lock is not None:
+            with contextlib.suppress(BackburnerError):
+                await self.store.remove_worker(self._id)
+            handover.discard(self.home, self._id, self._hand_over or None)
+            self._lock.release()
+
+    async def _abandon(self, run: Run) -> None:
+        """End a run of ours without its being anybody's wish, as if this worker had died."""
+        assert run.task is not None
+        if run.work is None or run.work.done():
+            return
+        run.abandoned = True
+        run.work.cancel()
+        run.quiet()
+        await asyncio.wait([run.work], timeout=_CLOSING_S)
+        run.log.close()
+        await self._let_go(run.task)
+        self._runs.pop(run.task.id, None)
+        run.end_is_recorded(None)
+
+    async def _let_go(self, task: Task) -> None:
+        worker = self._as_recorded()
+        await let_go(
+            self.store, self.home, task, copied_hand_over(self.home, worker, task), _CLOSED
+        )

@@ -1,0 +1,143 @@
+"""The clockwork of a home: fires what is due, and sleeps until the next firing.
+
+Runs in the keeper. A firing is one transaction that is guarded by the firing it expects: whoever
+fires, and however often they are killed, each happens once. What its task is started with is copied
+before, and lies unused where the transaction did not come: then it goes as all such pieces go.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+
+from backburner.model import clock
+from backburner.model.clock import Instant
+from backburner.model.ending import Ending
+from backburner.model.errors import UsageError
+from backburner.model.home import Home
+from backburner.model.limits import Settings
+from backburner.model.schedule import Schedule, Start, Turn
+from backburner.model.states import ErrorKind
+from backburner.model.task import NewTask
+from backburner.runtime.schedules.calendar import Calendar, task_id
+from backburner.runtime.schedules.plan import plan
+from backburner.runtime.schedules.work import waits_for
+from backburner.runtime.unstarted import leave_result
+from backburner.store.protocol import Scope, Store
+from backburner.work import handover
+
+_AT_ONCE = 100
+_AGAIN_S = 5.0
+_LONGEST_NAP_S = 10.0
+"""The clock may be set, and timers stand still while the machine sleeps."""
+_FORGET_EVERY_S = 3600.0
+
+
+class Clockwork:
+    """Fires the schedules of one home."""
+
+    def __init__(
+        self, store: Store, home: Home, settings: Settings, report: Callable[[str], None]
+    ) -> None:
+        self._store = store
+        self._home = home
+        self._settings = settings
+        self._report = report
+        self._bell = asyncio.Event()
+        self._unsubscribe = store.on_change(self._bell.set)
+        self._under_way: asyncio.Future[None] | None = None
+        self._forgotten: float | None = None
+
+    async def run(self) -> None:
+        """Fire, until cancelled."""
+        while True:
+            try:
+                await self._look()
+            except Exception as error:  # noqa: BLE001 - look again, whatever it was
+                self._report(f"schedules: will look again: {type(error).__name__}: {error}")
+                await asyncio.sleep(_AGAIN_S)
+
+    async def close(self) -> None:
+        """Let go, after the firing that is under way."""
+        self._unsubscribe()
+        if self._under_way is not None:
+            await asyncio.gather(self._under_way, return_exceptions=True)
+
+    async def _look(self) -> None:
+        """Fire what is due, then wait for the next reason to look."""
+        self._bell.clear()
+        troubled = False
+        for schedule in await self._store.due_schedules(clock.now(), _AT_ONCE):
+            try:
+                # Whoever is told to leave meanwhile leaves nothing half done.
+                self._under_way = asyncio.ensure_future(self._fire(schedule))
+                await asyncio.shield(self._under_way)
+            except UsageError as error:  # its time zone is gone, say: nothing helps but a person
+                self._report(f"{schedule.id} is paused: {error}")
+                scope = Scope(schedule.owner, schedule.session)
+                await self._store.pause_schedule(schedule.id, scope, str(error))
+            except Exception as error:  # noqa: BLE001 - the others have their time too
+                self._report(f"{schedule.id}: {type(error).__name__}: {error}")
+                troubled = True
+        await self._forget_now_and_then()
+        if troubled:
+            await asyncio.sleep(_AGAIN_S)
+            return
+        due = await self._store.next_firing()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(None if due is None else _nap_s(due)):
+                await self._bell.wait()
+
+    async def _fire(self, schedule: Schedule) -> None:
+        assert schedule.next_at is not None
+        calendar = Calendar.of(schedule)
+        planned = plan(schedule, calendar, clock.now())
+        starts = tuple(self._start(schedule, nominal) for nominal in planned.nominal)
+        turn = Turn(
+            starts,
+            planned.next_at,
+            None if planned.next_at is None else calendar.due(planned.next_at),
+            planned.made_up,
+            planned.passed_over,
+        )
+        fired = await self._store.fire(schedule.id, schedule.next_at, turn)
+        began = {firing.task for firing in fired or ()}
+        for start in starts:
+            if start.task.id not in began:
+                handover.discard(self._home, start.task.id, start.task.hand_over)
+            elif start.ending is not None and (task := await self._store.get(start.task.id)):
+                leave_result(self._home, task)
+        if fired is not None and planned.next_at is None:
+            handover.discard(self._home, schedule.id, schedule.hand_over)
+
+    def _start(self, schedule: Schedule, nominal: Instant) -> Start:
+        new = NewTask(
+            id=task_id(schedule.id, nominal),
+            owner=schedule.owner,
+            session=schedule.session,
+            kind=schedule.kind,
+            title=schedule.title,
+            spec=schedule.spec,
+            max_runtime_s=schedule.max_runtime_s,
+            schedule=schedule.id,
+        )
+        if schedule.hand_over is None:
+            return Start(nominal, new, detail=waits_for(schedule.kind, schedule.spec))
+        try:
+            launch = handover.take(self._home, schedule.id, schedule.hand_over)
+        except (FileNotFoundError, ValueError, TypeError):
+            reason = "what it was to be started with is gone: make the schedule anew"
+            return Start(nominal, new, ending=Ending.failed(ErrorKind.SPAWN, reason))
+        name = handover.leave(self._home, new.id, launch)
+        return Start(nominal, replace(new, hand_over=name))
+
+    async def _forget_now_and_then(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._forgotten is None or now - self._forgotten > _FORGET_EVERY_S:
+            kept = round(self._settings.retention_s * clock.SECOND)
+            self._forgotten = now
+            await self._store.forget_schedules(clock.now() - kept)
+
+
+def _nap_s(due: Instant) -> float:
+    return min(max(0.0, (due - clock.now()) / clock.SECOND), _LONGEST_NAP_S)

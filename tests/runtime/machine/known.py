@@ -1,0 +1,77 @@
+"""What the machine knows of a task: what was done to it, and so how it may have ended."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from backburner import State, Task
+from tests.runtime.machine.behaviours import (
+    CANCELED,
+    KILLED,
+    ORPHANED,
+    SPAWN,
+    Behaviour,
+    End,
+)
+
+ON_TERMINAL = "on_terminal"
+
+
+@dataclass
+class Known:
+    """The model of one task."""
+
+    id: str
+    token: str
+    """Names the files that it leaves its marks in."""
+    behaviour: Behaviour
+    session: str
+    hosts: set[str]
+    """Who may carry it out at first: the keeper, this process, or applications by their names."""
+    sure: bool = True
+    """The start has returned its id: it must not be lost."""
+    named: bool = True
+    """Its id was chosen by who started it: the same start again is the same task."""
+    wake: str = ON_TERMINAL
+    provided: bool = False
+    """It has got what it needs to end by itself, or may have."""
+    stop_asked: bool = False
+    """Somebody has asked for its end, or may have."""
+    host_lost: bool = False
+    """The application that carried it out has died or was closed, while it may have run."""
+    killed: bool = False
+    """Its first process was killed from outside, or may have been."""
+    stopped_as: set[State] = field(default_factory=set[State])
+    """What stops have said that it ended as."""
+    attempt: int = 1
+    final: tuple[Any, ...] | None = None
+    """How it was when it was first seen to have ended."""
+
+    @property
+    def open(self) -> bool:
+        """Whether it has not been seen to have ended."""
+        return self.final is None
+
+    def seen(self, task: Task) -> None:
+        """Compare with what was seen before: nothing goes back, and an end is final (E10)."""
+        record = task.record
+        assert record.attempt >= self.attempt, (self, record)
+        self.attempt = record.attempt
+        end = (record.state, record.error, record.exit_code, record.result, record.finished_at)
+        if self.final is not None:
+            assert end == self.final, (self, record)
+        elif record.state.terminal:
+            self.final = end
+
+    def ends(self, task: Task) -> set[End]:
+        """How it may have ended."""
+        ends: set[End] = set()
+        if self.behaviour.end and (self.provided or self.behaviour.need is None):
+            ends.add(self.behaviour.end)
+        if self.stop_asked:
+            ends.add(CANCELED)
+        if self.killed:  # before or after it has run a line
+            ends |= {KILLED, SPAWN}
+        exhausted = task.record.attempt == self.behaviour.most_runs
+        if self.host_lost and task.record.stop is None and exhausted:
+            ends.add(ORPHANED)
+        return ends

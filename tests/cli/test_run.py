@@ -15,7 +15,7 @@ TASK_KEYS = {
     "id", "session", "owner", "kind", "title", "state", "detail", "progress", "ready_at",
     "parked_at", "exit_code", "error", "summary", "result", "attempt", "pid", "created_at",
     "started_at", "finished_at", "max_runtime_s", "output", "paths", "leftovers", "signal", "links",
-    "order", "wait", "allowance", "question", "artifacts",
+    "order", "wait", "allowance", "question", "artifacts", "usage",
 }  # fmt: skip
 
 

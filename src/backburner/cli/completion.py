@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from backburner.cli import phrases
 from backburner.cli.textwidth import clean, cut
+from backburner.model.schedule import Schedule
 from backburner.model.states import ACTIVE
 from backburner.model.task import Task
 
@@ -53,6 +54,8 @@ def candidates(argv: list[str]) -> list[Candidate]:
             return _starting(names, word)
         if kind == "queues":
             return _starting((queue.name for queue in reader.queues()), word)
+        if kind == "schedules":
+            return _schedules(reader.schedules(at.scope), word)
         if kind == "channels":
             return _starting((channel.name for channel in reader.channels()), word)
         by_id = reader.find(word, at.scope, _LOOKED_THROUGH) if word else []
@@ -79,6 +82,16 @@ def _read(argv: list[str]) -> tuple[str, dict[str, str], str]:
 def _starting(names: Iterable[str], word: str) -> list[Candidate]:
     found = dict.fromkeys(name for name in names if name.startswith(word) and _plain(name))
     return [(name, "") for name in found][:MOST]
+
+
+def _schedules(schedules: list[Schedule], word: str) -> list[Candidate]:
+    """Those that have not ended and whose id begins so, or that have it in their title."""
+    wanted = word.casefold()
+    return [
+        (each.id, f"{each.state}, {cut(clean(each.title), _TITLE_COLUMNS)}")
+        for each in schedules
+        if not each.state.ended and (each.id.startswith(word) or wanted in each.title.casefold())
+    ][:MOST]
 
 
 def _tasks(by_id: list[Task], recent: list[Task], word: str, *, active: bool) -> list[Candidate]:

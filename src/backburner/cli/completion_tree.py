@@ -21,7 +21,7 @@ _GROUPS = {"queue": "queues", "channel": "channels"}
 _ARGUMENTS = {"PATH": "file", "COMMAND": "command", "SHELL": "words:bash zsh fish"}
 
 Kind = str
-"""What a place takes: tasks, active, sessions, queues, channels, folder, file, command,
+"""What a place takes: tasks, active, sessions, queues, channels, schedules, folder, file, command,
 `words:` with the words, `free` for what nobody can guess, or nothing at all."""
 
 
@@ -95,6 +95,8 @@ def _value(option: Any) -> Kind:
 
 def _argument(argument: Any, command: str, group: str) -> Kind:
     metavar = (argument.metavar or "").strip("[].…")
+    if metavar == "ID" and group == "schedule":
+        return "schedules"
     if metavar == "ID":
         return "active" if command in _ENDS_ONLY_ACTIVE else "tasks"
     if metavar == "NAME":

@@ -1,4 +1,4 @@
-"""`signals --failed` and `--resend`: what channels could not deliver, and sending it again."""
+"""`signals --failed` and `--resend`: what could not be delivered, and sending it again."""
 
 import sys
 from typing import TYPE_CHECKING
@@ -48,8 +48,9 @@ async def _all(session: "Session") -> list["Signal"]:
 
 
 def _is_undelivered(record: Record) -> bool:
-    if record.channel == INBOX:
-        return False
+    if record.channel == INBOX:  # of a chat that could not be followed up
+        given_up = (record.reason or "").startswith(GIVEN_UP)
+        return record.state is SignalState.FAILED or given_up
     # That a question needs no answer any more is no failure.
     settled = record.kind is SignalKind.INPUT_REQUIRED and record.state is SignalState.DROPPED
     return not settled or (record.reason or "").startswith(GIVEN_UP)
@@ -68,7 +69,9 @@ def _chosen(letters: list["Signal"], key: str, session: str) -> list["Signal"]:
 
 
 async def _send_again(backburner: "Backburner", letters: list["Signal"], *, as_json: bool) -> int:
-    usable = {NOTIFY} | {each.name for each in await backburner.channels() if not each.paused}
+    usable = {INBOX, NOTIFY} | {
+        each.name for each in await backburner.channels() if not each.paused
+    }
     sent = [letter for letter in letters if await letter.resend()]
     if as_json:
         say.document({"resent": [letter.key for letter in sent]})

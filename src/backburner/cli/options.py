@@ -40,6 +40,13 @@ def seconds(text: str, option: str) -> float:
     return _parsed(parse_duration, text, option)
 
 
+def max_runtime(text: str) -> float | None:
+    """What --max-runtime was given; None for no limit."""
+    if text.strip().lower() == "none":
+        return None
+    return seconds(text, "--max-runtime") or None
+
+
 def size(text: str, option: str) -> int:
     """A number of bytes that was given to an option."""
     return _parsed(parse_size, text, option)

@@ -30,7 +30,8 @@ from backburner.model.watching import Watching, ready_when
 from backburner.runtime.allowance import limits_in_force
 from backburner.work.log.marks import byte_count
 from backburner.work.log.read import Chunk
-from backburner.work.shell import input_of, shown_command
+from backburner.work.shell import input_of
+from backburner.work.shown import WORK_IS_CALLED, shown_work
 
 _LAST_LINES = 10
 _BAR_COLUMNS = 20
@@ -54,7 +55,7 @@ class Portrait:
         """The task as JSON, and what `show` adds."""
         return {
             **self.task.document(),
-            "command": shown_command(self.task.record.spec),
+            "command": shown_work(self.task.record.spec),
             "events": [event_document(event) for event in self.events],
             "signals": [signal_document(signal) for signal in self.signals],
             "processes": [process.document() for process in self.processes],
@@ -95,14 +96,15 @@ class Portrait:
     def _facts(self) -> list[Row]:
         record = self.task.record
         spec = record.spec
-        command = shown_command(spec)
+        command = shown_work(spec)
         took = phrases.took(record, self.now)
         limit = record.max_runtime_s
         within = "no limit" if limit is None else f"limit {clock.format_duration(limit)}"
         facts: list[tuple[str, str]] = [
             ("title", record.title if record.title != command else ""),
             ("session", record.session if record.session != DEFAULT_SESSION else ""),
-            ("command", command),
+            ("agent", spec.get("agent", "")),
+            (WORK_IS_CALLED[record.kind], command),
             ("folder", spec.get("cwd", "")),
             ("variables", ", ".join(spec.get("env", {}))),  # values may be secrets
             ("created", _moment(record.created_at, self.now)),
@@ -126,6 +128,7 @@ class Portrait:
             ("stopping", self._stopping()),
             ("left behind", phrases.processes(record.leftovers) if record.leftovers else ""),
             ("parent", record.parent or ""),
+            ("schedule", record.schedule or ""),
             *(("signal", _told(signal, self.now)) for signal in self.signals),
         ]
         return [[Cell(name, "dim"), Cell(value)] for name, value in facts if value]
@@ -254,6 +257,10 @@ def _moment(instant: clock.Instant | None, now: clock.Instant) -> str:
 
 def _asked(question: Question, now: clock.Instant) -> str:
     text = " ".join(question.text.split())
+    if question.schema is not None and not question.approval:
+        from backburner.work.fitting import shown  # seldom needed
+
+        text = f"{text} [{shown(question.schema)}]"
     return f"{text} ({question.id}, {phrases.since(question.asked_at, now)} ago)"
 
 

@@ -9,6 +9,7 @@ import psutil
 
 from backburner.model.home import Home
 from backburner.model.task import Task
+from backburner.work.child.request import is_child, shown_child
 from backburner.work.holder.launch import is_holder, shown_holder
 from backburner.work.process.mark import mark_for
 from backburner.work.process.tree import Tree
@@ -83,6 +84,8 @@ def _shown(words: list[str]) -> str:
     """The command line. The programs of wrapper and holder are ours, and long."""
     if is_holder(words):
         return shown_holder(words)
+    if is_child(words):
+        return shown_child(words)
     return words[0] if words[0] == "backburner-job" else " ".join(words)
 
 

@@ -14,8 +14,9 @@ from backburner.model.errors import UsageError
 
 COMMANDS = (
     "run", "ls", "top", "show", "logs", "wait", "stop", "send", "attach", "rerun",
-    "signals", "channel", "session", "queue", "prune", "doctor", "completion", "service",
-    "status", "progress", "result", "artifact", "ask",
+    "signals", "channel", "session", "queue", "schedule", "prune", "doctor", "completion",
+    "service",
+    "status", "progress", "result", "artifact", "ask", "tell",
 )  # fmt: skip
 
 
@@ -58,9 +59,8 @@ def _add(app: typer.Typer, name: str, command: Callable[..., int], module: Modul
     examples: tuple[str, ...] = module.EXAMPLES
     if command is not getattr(module, "command", None):  # a verb: the examples that show it
         examples = tuple(line for line in examples if line.split()[2] == name)
-    app.command(name, epilog=_examples(examples), context_settings=getattr(module, "CONTEXT", {}))(
-        _later(command)
-    )
+    context = getattr(module, "CONTEXTS", {}).get(name) or getattr(module, "CONTEXT", {})
+    app.command(name, epilog=_examples(examples), context_settings=context)(_later(command))
 
 
 def _group(module: ModuleType) -> typer.Typer:

@@ -1,4 +1,4 @@
-"""What a script does inside a job, in full: the five commands, in a job and outside of one."""
+"""What a script does inside a job, in full: its commands, in a job and outside of one."""
 
 import contextlib
 import json
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Generator
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from backburner.cli import exits, inside, say, terminal
 from backburner.model.clock import parse_duration
@@ -163,10 +163,28 @@ def artifact(place: Place, path: str, name: str | None) -> int:
     return exits.DONE
 
 
-def ask(place: Place, question: str, timeout_s: float | None) -> int:
+def tell(place: Place, text: str) -> int:
+    """Something that its session should know now."""
+    if not text.strip():
+        raise UsageError("there is nothing to tell", remedy="say what the session should know")
+    if len(text) > QUESTION_MAX_CHARS:
+        raise UsageError(
+            f"what is told is longer than {QUESTION_MAX_CHARS} characters",
+            remedy="put it into a file, and add that as an artifact",
+        )
+    return report(place, "tell", text, text)
+
+
+def ask(
+    place: Place, question: str, timeout_s: float | None, schema: dict[str, Any] | None = None
+) -> int:
     """Wait for an answer and print it."""
     from backburner.work import asking
 
+    if schema is not None:
+        from backburner.work.fitting import check_schema  # slow to load, seldom needed
+
+        check_schema(schema)
     if not question.strip():
         raise UsageError("the question is empty")
     if len(question) > QUESTION_MAX_CHARS:
@@ -176,10 +194,10 @@ def ask(place: Place, question: str, timeout_s: float | None) -> int:
         )
     folder = place.folder
     if folder is None:
-        answer = _ask_here(question)
+        answer = _ask_here(question, schema)
     else:
         with _ended_by_signals(), _room_for_it():
-            answer = asking.ask(folder, question, timeout_s)
+            answer = asking.ask(folder, question, timeout_s, schema)
     if place.as_json:
         say.document({"question": question, "answer": answer})
     else:
@@ -187,7 +205,21 @@ def ask(place: Place, question: str, timeout_s: float | None) -> int:
     return exits.DONE
 
 
-def _ask_here(question: str) -> str:
+def read_schema(text: str) -> dict[str, Any]:
+    """A JSON schema as it is given on a command line."""
+    try:
+        schema = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(
+            f"--schema: that is no JSON: {error}",
+            remedy='write for example: --schema \'{"enum": ["main", "dev"]}\'',
+        ) from None
+    if not isinstance(schema, dict):
+        raise UsageError("--schema: a schema is an object", remedy='such as {"type": "integer"}')
+    return cast("dict[str, Any]", schema)
+
+
+def _ask_here(question: str, schema: dict[str, Any] | None) -> str:
     if not terminal.is_terminal(sys.stdin):
         raise UsageError(
             "nobody can be asked: this is neither a job nor a terminal",
@@ -198,6 +230,10 @@ def _ask_here(question: str) -> str:
     answer = sys.stdin.readline()
     if not answer:
         raise KeyboardInterrupt  # Ctrl-D: no answer
+    if schema is not None:
+        from backburner.work.fitting import value_of
+
+        value_of(answer, schema)
     return answer.removesuffix("\n")
 
 

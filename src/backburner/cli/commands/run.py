@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backburner.cli import exits, order_options, phrases, ready_options, say, terminal
-from backburner.cli.options import HomeOption, JsonOption, SessionOption, seconds, variables
+from backburner.cli import exits, options, order_options, phrases, ready_options, say, terminal
+from backburner.cli.options import HomeOption, JsonOption, SessionOption, variables
 from backburner.cli.order_options import (
     AfterFailureOption,
     AfterOption,
@@ -135,7 +135,7 @@ def command(
     The task is on disk when the id appears, and survives whatever dies after that. It runs in
     this folder, with these variables. Ctrl-C during --wait leaves it alone.
     """
-    limit = _max_runtime(max_runtime)
+    limit = options.max_runtime(max_runtime)
     variables_given = variables(env or [])
     port_given, silence_given = ready_options.port(ready_port), ready_options.silence(silence)
     window = None if size is None else WindowSize.parse(size)
@@ -180,12 +180,6 @@ def command(
             say.message(f"left alone: {started[0].id} goes on")
             say.hint(f"backburner logs -f {started[0].id} follows it, backburner stop ends it")
         raise
-
-
-def _max_runtime(text: str) -> float | None:
-    if text.strip().lower() == "none":
-        return None
-    return seconds(text, "--max-runtime") or None
 
 
 async def _print_start(task: "Task", as_json: bool) -> int:

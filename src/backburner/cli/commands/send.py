@@ -13,6 +13,7 @@ from backburner.model.limits import ANSWER_MAX_BYTES
 
 if TYPE_CHECKING:
     from backburner.app import Backburner, Session
+    from backburner.model.task import Task
 
 EXAMPLES = (
     "backburner send bg_7k2m yes",
@@ -43,8 +44,10 @@ def command(
     """Answer the question of a task, or send it input.
 
     ID is the id of a task, or enough of it. TEXT answers its oldest open question; where it has
-    asked nothing and was started with --stdin or --pty, its input gets TEXT as a line. - reads
-    TEXT from standard input, up to 1 MiB. `show` has the questions with their ids.
+    asked nothing and was started with --stdin or --pty, its input gets TEXT as a line; a Python
+    task, a tool or an agent gets it as a message. - reads TEXT from standard input, up to 1 MiB.
+    `show` has the questions with their ids. Whether another session may stop the task is asked
+    too: --question with yes or no answers that.
     """
     if eof == (text is not None):
         raise UsageError("give a text, or --eof", remedy="see: backburner send --help")
@@ -60,13 +63,21 @@ def command(
         else:
             answered = await task.send(given, question=question, raw=raw)
         if as_json:
-            sent = "eof" if given is None else "input" if answered is None else "answer"
+            sent = "eof" if given is None else _what_was_sent(task.record, answered)
             say.document({"task": task.id, "sent": sent, "question": answered})
         elif answered is not None:
             say.message(f"answered question {answered} of {task.record.title} ({task.id})")
         return exits.DONE
 
     return act(place(home, session), work)
+
+
+def _what_was_sent(task: "Task", answered: str | None) -> str:
+    from backburner.runtime.sending import takes_messages
+
+    if answered is not None:
+        return "answer"
+    return "message" if takes_messages(task) else "input"
 
 
 def _standard_input() -> str:

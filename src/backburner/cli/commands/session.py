@@ -18,6 +18,7 @@ EXAMPLES = (
     "backburner session --quiet",
     "backburner session --only failed,input_required",
     "backburner session --everything",
+    "backburner session --session chat-42 --end",
 )
 
 
@@ -30,12 +31,19 @@ def command(
             "--only",
             metavar="KINDS",
             help="Tell it these: completed, failed, canceled, input_required, ready, match, "
-            "silent; with commas between them.",
+            "silent, message; with commas between them.",
         ),
     ] = None,
     everything: Annotated[
         bool, typer.Option("--everything", help="Tell it everything, as at the beginning.")
     ] = False,
+    end: Annotated[
+        bool,
+        typer.Option(
+            "--end", help="It was deleted: drop what it would be told, stop its tools and agents."
+        ),
+    ] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="With --end: let those go on.")] = False,
     as_json: JsonOption = False,
     home: HomeOption = None,
     session: SessionOption = None,
@@ -44,12 +52,14 @@ def command(
 
     It concerns its inbox and its channels, from now on. What it does not wish to be told is
     recorded all the same: `backburner signals` lists it as dropped. `run --notify` is heeded
-    all the same.
+    all the same. A session that has ended (--end) is back when something is started in it.
     """
-    if sum((quiet, only is not None, everything)) > 1:
+    if sum((quiet, only is not None, everything, end)) > 1:
         raise UsageError(
-            "--quiet, --only and --everything do not go together", remedy="use one of them"
+            "--quiet, --only, --everything and --end do not go together", remedy="use one of them"
         )
+    if keep and not end:
+        raise UsageError("--keep goes with --end", remedy="add --end")
     chosen = signal_kinds((only or "").split(","), "--only") if only is not None else QUIET
     at = place(home, session)
 
@@ -58,10 +68,15 @@ def command(
             await session.wish(chosen)
         elif everything:
             await session.wish(None)
+        elif end:
+            await session.end(keep=keep)
         wished = await session.wished()
+        ended = await session.ended()
         kinds = None if wished is None else sorted(kind.value for kind in wished)
         if as_json:
-            say.document({"session": session.name, "told": kinds})
+            say.document({"session": session.name, "told": kinds, "ended": ended})
+        elif ended:
+            say.data(f"{session.name} has ended: it is told nothing until something starts in it")
         else:
             shown = "everything" if kinds is None else ", ".join(kinds) or "nothing"
             say.data(f"{session.name} is told: {shown}")

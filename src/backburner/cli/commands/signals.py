@@ -24,7 +24,7 @@ EXAMPLES = (
     "backburner signals",
     "backburner signals --follow",
     "backburner signals --follow --ack --json | while read -r signal; do …; done",
-    "backburner signals --failed              what channels could not deliver",
+    "backburner signals --failed              what could not be delivered",
     "backburner signals --resend all",
 )
 
@@ -62,7 +62,7 @@ def command(
     undelivered: Annotated[
         bool,
         typer.Option(
-            "--failed", help="What channels could not deliver: waits for its next try, or given up."
+            "--failed", help="What could not be delivered: waits for its next try, or given up."
         ),
     ] = False,
     resend: Annotated[
@@ -83,7 +83,7 @@ def command(
         raise UsageError("--follow and --all do not go together", remedy="use one of them")
     if (undelivered or resend is not None) and (keep_on or everything or acknowledge):
         raise UsageError(
-            "--failed and --resend are about channels, the other options about the inbox",
+            "--failed and --resend are about deliveries, the other options about the inbox",
             remedy="use them alone",
         )
     if undelivered or resend is not None:

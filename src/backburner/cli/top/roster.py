@@ -11,7 +11,7 @@ from backburner.app import Backburner, Session
 from backburner.model.states import ACTIVE, State
 from backburner.model.task import Task
 from backburner.store.protocol import Scope
-from backburner.work.shell import shown_command
+from backburner.work.shown import shown_work
 
 NEWEST = 200
 """So many are shown, however many there are."""
@@ -41,7 +41,7 @@ class Choice:
         if not self.search:
             return True
         session = task.session if self.session is None else ""
-        text = f"{task.id}\n{task.title}\n{shown_command(task.spec)}\n{session}".casefold()
+        text = f"{task.id}\n{task.title}\n{shown_work(task.spec)}\n{session}".casefold()
         return all(word in text for word in self.search.casefold().split())
 
 

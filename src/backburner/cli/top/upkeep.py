@@ -179,7 +179,8 @@ class Upkeep:
             if task.state is State.INPUT_REQUIRED:
                 with contextlib.suppress(NotFound):
                     asked = await Handle(self._backburner, task).questions()
-                    if waiting := next((each for each in asked if each.open), None):
+                    own = [each for each in asked if each.open and not each.approval]
+                    if waiting := next(iter(own), None):
                         self.questions[task.id] = waiting
 
     def _make_room(self) -> None:

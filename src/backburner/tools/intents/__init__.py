@@ -1,0 +1,1 @@
+"""Short messages about background work, understood by plain rules: no model, no guess."""

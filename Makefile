@@ -51,12 +51,13 @@ format: $(STAMP) ## Let ruff write what it can
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
+# `make bench ARGS=peers` measures that part alone; `ARGS=--help` lists them.
 bench: $(STAMP) ## Measure, as ratios
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench $(ARGS)
 
 constraints: ## Pin the newest versions anew, in constraints.txt
 	PYTHON=$(PYTHON) scripts/constraints.sh
 
 clean: ## Remove all that these targets made
-	rm -rf $(VENV) .services .pytest_cache .hypothesis .ruff_cache .import_linter_cache build dist
+	rm -rf $(VENV) .bench-venv .services .pytest_cache .hypothesis .ruff_cache .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

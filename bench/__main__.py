@@ -19,24 +19,30 @@ import apsw
 from bench import (
     adoption,
     command,
+    context,
     ending,
     idle,
+    invoke,
     listing,
     memory,
     output,
+    parked,
     reporting,
     shell_start,
+    spawn,
     start,
     stop,
     throughput,
 )
 from bench.measure import Effort, Row
+from bench.peers import tool_runs
 from bench.table import table
 from bench.workspace import file_system, workspace
 
 Benchmark = Callable[[Effort, Path], Awaitable[list[Row]]]
 
 BENCHMARKS: dict[str, Benchmark] = {
+    "peers": tool_runs.run,  # first: see README.md on files that were removed
     "start": start.run,
     "throughput": throughput.run,
     "shell": shell_start.run,
@@ -49,6 +55,10 @@ BENCHMARKS: dict[str, Benchmark] = {
     "reporting": reporting.run,
     "idle": idle.run,
     "adoption": adoption.run,
+    "context": context.run,
+    "invoke": invoke.run,
+    "spawn": spawn.run,
+    "parked": parked.run,
 }
 
 KEEPER_IDLE_S = 600

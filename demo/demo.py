@@ -1,10 +1,12 @@
 """The main job, for real: jobs that flood, daemonise, fail and take their time, and a keeper that
-is killed in the middle; then a server that gets ready, a script that asks, and a queue. Everything
-happens in a temporary home; nothing is left afterwards.
+is killed in the middle; then a server that gets ready, a script that asks, a queue, a tool call
+that outlives its time, and a schedule. Everything happens in a temporary home; nothing is left
+afterwards.
 
 Run it with `make demo`. It fails, with exit status 1, when a promise was not kept.
 """
 
+import asyncio
 import os
 import shlex
 import signal
@@ -17,6 +19,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from backburner import Context
 from backburner.model.home import Home
 from backburner.runtime.election import keeper_pid
 from backburner.sync import Backburner, Session, Task
@@ -160,6 +163,42 @@ def queue_of_two(session: Session) -> list[Task]:
     return builds
 
 
+def call_is_parked(bb: Backburner, session: Session) -> Task:
+    """A tool takes longer than its caller has time, and asks."""
+
+    @bb.tool(background=True)
+    async def translate(context: Context, pages: int) -> str:
+        """Translate a book."""
+        for page in range(1, pages + 1):
+            context.progress(page, pages, unit="pages")
+            await asyncio.sleep(0.4)
+        style = await context.ask("Formal or friendly?")
+        return f"{pages} pages, {style}"
+
+    say("An agent calls a tool, and has half a second for it. The call is parked, never cut off.")
+    called = session.invoke("translate", {"pages": 4}, budget=0.5)
+    for name, value in called.document().items():
+        print(f"  {name}: {value}")
+    task: Task = called.task
+    until(lambda: task.refresh().state.value == "input_required")
+    command("send", task.id, "friendly")
+    print(f"  result: {task.wait(30).result}")
+    return task
+
+
+def schedule_fires(session: Session) -> Task:
+    """By the clock, and by the keeper: no application has to be there."""
+    say("A schedule starts a job by the clock.")
+    started("schedule", "add", "--at", "+2s", "--title", "report", "--", "echo the report is out")
+    (schedule,) = session.schedules()
+    until(lambda: schedule.refresh().record.last_task is not None)
+    assert schedule.record.last_task is not None
+    task = session.task(schedule.record.last_task).wait(30)
+    print(f"  {task.output().text.strip()}")
+    command("schedule", "ls", "--all")
+    return task
+
+
 def main() -> int:
     """The story."""
     with temporary_home() as home, Backburner.open() as bb:
@@ -199,12 +238,16 @@ def main() -> int:
         ended: dict[str, tuple[str, int | None]] = {
             "server": ("canceled", None),
             "deploy": ("succeeded", 0),
+            "translate": ("succeeded", None),
+            "report": ("succeeded", 0),
         }
         tasks["server"] = server_gets_ready(session)
         tasks["deploy"] = script_asks(session)
         for number, build in enumerate(queue_of_two(session), start=1):
             tasks[f"build {number}"] = build
             ended[f"build {number}"] = ("succeeded", 0)
+        tasks["translate"] = call_is_parked(bb, session)
+        tasks["report"] = schedule_fires(session)
 
         say("How each one ended:")
         command("ls")

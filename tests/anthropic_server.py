@@ -89,7 +89,7 @@ def _message(turn: Says | Calls) -> dict[str, Any]:
 def _events(turn: Says | Calls) -> Iterator[dict[str, Any]]:
     """The same in pieces."""
     whole = _message(turn)
-    begun = whole | {"content": [], "stop_reason": None}
+    begun: dict[str, Any] = whole | {"content": [], "stop_reason": None}
     yield {
         "type": "message_start",
         "message": begun | {"usage": whole["usage"] | {"output_tokens": 1}},

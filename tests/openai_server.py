@@ -321,7 +321,7 @@ def _whole_completion(turn: Says | Calls) -> dict[str, Any]:
 
 def _whole_response(turn: Says | Calls) -> dict[str, Any]:
     if isinstance(turn, Says):
-        part = {"type": "output_text", "text": turn.text, "annotations": []}
+        part: dict[str, Any] = {"type": "output_text", "text": turn.text, "annotations": []}
         item = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed"}
         return _response("completed", [item | {"content": [part]}])
     items = [

@@ -347,7 +347,8 @@ class Session(Conversation):
         from backburner.tools.dialects import offers_of  # slow to load, seldom needed
         from backburner.tools.toolset import Toolset
 
-        return Toolset(offers_of(dialect, self), self._backburner.store, self.scope)
+        takes = self.policy.allows(Action.TAKE) and not self.policy.plays(Action.TAKE)
+        return Toolset(offers_of(dialect, self), self._backburner.store, self.scope, takes=takes)
 
     async def task(self, reference: str) -> "Task":
         """A task by its id, or by enough of it to be the only one. NotFound, Ambiguous."""

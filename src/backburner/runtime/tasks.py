@@ -201,7 +201,7 @@ class TaskService:
             found = await self._store.find(reference, scope, _CANDIDATES)
         if not found:
             raise NotFound(
-                f"no task {reference!r} in session {scope.session!r}",
+                f"no task {preview(reference)!r} in session {scope.session!r}",
                 remedy="backburner ls --all-sessions lists every task with its session",
             )
         if len(found) > 1:

@@ -6,6 +6,7 @@ delivered when it calls again, because then it has read them (X1); until that th
 under the same key, to it or, after a lease, to somebody else.
 """
 
+import contextlib
 import itertools
 import os
 from collections.abc import Sequence
@@ -28,8 +29,12 @@ _AT_ONCE = 10
 class Toolset:
     """What `session.toolset()` gives."""
 
-    def __init__(self, offers: Sequence[Offer], store: Store, scope: Scope) -> None:
+    def __init__(
+        self, offers: Sequence[Offer], store: Store, scope: Scope, *, takes: bool = True
+    ) -> None:
+        """``takes``: what the session has to be told is this client's to hear."""
         self._offers = by_name(offers)
+        self._takes = takes
         self._store = store
         self._scope = scope
         self._consumer = f"tools.{os.getpid()}.{next(_numbers)}"
@@ -74,19 +79,26 @@ class Toolset:
 
     async def _delivered(self) -> None:
         if self._shown:
-            keys, self._shown = self._shown, []
-            await self._store.acknowledge(keys, self._scope)
+            with contextlib.suppress(BackburnerError):  # it is told again, under the same key
+                await self._store.acknowledge(self._shown, self._scope)
+                self._shown = []
 
     async def _with_signals(self, answer: Answer) -> Answer:
-        signals = await self._store.claim_signals(
-            self._scope, consumer=self._consumer, limit=_AT_ONCE, lease_s=SIGNAL_LEASE_S
-        )
+        signals = await self._pending() if self._takes else []
         if not signals:
             return answer
-        self._shown = [signal.key for signal in signals]
+        self._shown += [signal.key for signal in signals]
         told = "\n".join(f"[{signal.kind}] {signal.text}" for signal in signals)
         data = {**answer.data, "signals": [_document(signal) for signal in signals]}
         return Answer(f"{answer.text}\n\n{told}" if answer.text else told, data, answer.is_error)
+
+    async def _pending(self) -> list[Signal]:
+        try:
+            return await self._store.claim_signals(
+                self._scope, consumer=self._consumer, limit=_AT_ONCE, lease_s=SIGNAL_LEASE_S
+            )
+        except BackburnerError:  # a full disk: what was called for is answered all the same
+            return []
 
 
 def _document(signal: Signal) -> dict[str, Any]:

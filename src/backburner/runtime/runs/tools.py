@@ -21,6 +21,7 @@ from backburner.runtime.runs.worker import RunWorker
 from backburner.store.protocol import Scope
 from backburner.work.tools.execution import Failure, carry_out
 from backburner.work.tools.registry import Registry, Tool
+from backburner.work.tools.tool import refuse_in_background, refuse_without_function
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,27 +96,14 @@ class ToolService:
         self, caller: Caller, name: str, arguments: Mapping[str, Any], options: RunOptions
     ) -> Task:
         """Start a tool in the background. Returns when it is on disk (E2)."""
-        tool = self._tool(name)
-        if not tool.background:
-            raise UsageError(
-                f"the tool {name!r} cannot run in the background",
-                remedy="call it, or register it with background=True",
-            )
+        tool = self._registry.get(name)
+        refuse_in_background(tool)
         values = tool.validate(arguments)
         new = self._new(caller, tool, arguments, options)
         limit = self._worker.settings.tools_per_session
         return await self._worker.start(
             new, _calling(tool, values), limit=limit, session=caller.session, folder=caller.folder
         )
-
-    def _tool(self, name: str) -> Tool:
-        tool = self._registry.get(name)
-        if tool.function is None:
-            raise UsageError(
-                f"the tool {name!r} is declared here, and has nothing that carries it out",
-                remedy="register the function that does",
-            )
-        return tool
 
     def _new(
         self, caller: Caller, tool: Tool, arguments: Mapping[str, Any], options: RunOptions
@@ -170,7 +158,8 @@ class ToolService:
         ``budget`` is in seconds, None for none, or "own" for what the tool has set. Whoever goes
         away before that takes the call with them (D6).
         """
-        tool = self._tool(name)
+        tool = self._registry.get(name)
+        refuse_without_function(tool)
         values = tool.validate(arguments)
         seconds = tool.budget if isinstance(budget, str) else budget
         if seconds is not None:

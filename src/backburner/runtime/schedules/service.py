@@ -135,7 +135,7 @@ class ScheduleService:
             several = await self._store.find_schedules(reference, scope, _CANDIDATES)
         if not several:
             raise NotFound(
-                f"no schedule {reference!r} in session {scope.session!r}",
+                f"no schedule {preview(reference)!r} in session {scope.session!r}",
                 remedy="backburner schedule ls --all-sessions lists every schedule",
             )
         if len(several) > 1:

@@ -118,12 +118,10 @@ def _process(assignment: Assignment) -> Work:
 
 
 def _tool(spec: Mapping[str, Any], settings: Settings, find: FindTool) -> Work:
+    from backburner.work.tools.tool import refuse_in_background  # the keeper needs no tools
+
     tool = find(_text(spec, "tool"))
-    if not tool.background:
-        raise UsageError(
-            f"the tool {tool.name!r} cannot run in the background",
-            remedy="register it with background=True",
-        )
+    refuse_in_background(tool)
     arguments = _arguments(spec)
     tool.validate(arguments)
     if tool.reference is not None:

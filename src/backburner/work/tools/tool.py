@@ -218,6 +218,25 @@ def tool_at(reference: str) -> Tool:
     return attached
 
 
+def refuse_in_background(tool: Tool) -> None:
+    """UsageError where a tool did not opt in, or nothing here carries it out (E2)."""
+    if not tool.background:
+        raise UsageError(
+            f"the tool {tool.name!r} cannot run in the background",
+            remedy="call it, or register it with background=True",
+        )
+    refuse_without_function(tool)
+
+
+def refuse_without_function(tool: Tool) -> None:
+    """UsageError where a tool is only declared."""
+    if tool.function is None:
+        raise UsageError(
+            f"the tool {tool.name!r} is declared here, and has nothing that carries it out",
+            remedy="register the function that does",
+        )
+
+
 @overload
 def tool(function: F, /) -> F: ...
 @overload

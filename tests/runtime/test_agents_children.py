@@ -121,7 +121,7 @@ async def test_d8_children_go_on_where_they_are_to_be_kept(bb: Backburner) -> No
     bb.agent("starter", starter)
     task = await bb.session("d8-keep").ask("answer", agent="starter", keep_children=True)
     await task.wait(30)
-    await stop_left_children(bb.store)
+    await stop_left_children(bb.store, bb.home)
     for child in starter.children:
         await child.refresh()
         assert child.state in (State.QUEUED, State.RUNNING)

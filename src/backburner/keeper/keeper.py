@@ -75,7 +75,7 @@ class Keeper:
         ticking = asyncio.create_task(self._clockwork.run())
         try:
             await self._worker.adopt()
-            await stop_left_children(self._store)
+            await stop_left_children(self._store, self._home)
             while not self._leaving:
                 await self._look()
         finally:

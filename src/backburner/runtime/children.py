@@ -3,9 +3,11 @@
 The keeper needs this too, so nothing here loads an agent.
 """
 
+from backburner.model.home import Home
 from backburner.model.limits import DEFAULT_GRACE_S, DEFAULT_OWNER
 from backburner.model.states import ACTIVE, Kind
 from backburner.model.task import Task
+from backburner.runtime.unstarted import ask_to_stop
 from backburner.store.protocol import Scope, Store
 
 _AT_ONCE = 100
@@ -16,7 +18,7 @@ def ends_its_children(task: Task) -> bool:
     return task.kind is Kind.AGENT and not task.spec.get("keep_children", False)
 
 
-async def stop_children(store: Store, task: Task) -> None:
+async def stop_children(store: Store, home: Home, task: Task) -> None:
     """Ask for the end of everything that an agent has started, now that it has ended itself.
 
     Agents among them do the same when they end. What its programs have started through the command
@@ -29,14 +31,14 @@ async def stop_children(store: Store, task: Task) -> None:
         before: int | None = None
         while children := await store.newest(scope, limit=_AT_ONCE, states=ACTIVE, before=before):
             for child in children:
-                await store.request_stop(child.id, scope, DEFAULT_GRACE_S)
+                await ask_to_stop(store, home, child.id, scope, DEFAULT_GRACE_S)
             before = children[-1].seq
 
 
-async def stop_left_children(store: Store) -> None:
+async def stop_left_children(store: Store, home: Home) -> None:
     """The same for agents that ended while nobody was there to see to it."""
     sessions = {(task.owner, task.session) for task in await store.active()}
     for owner, session in sorted(sessions):
         agent = await store.get(session, Scope(owner))
         if agent is not None and agent.state.terminal:
-            await stop_children(store, agent)
+            await stop_children(store, home, agent)

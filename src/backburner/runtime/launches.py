@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from backburner.model.home import Home
 from backburner.model.task import Task
+from backburner.runtime.unstarted import leave_result
 from backburner.store.protocol import Store
 from backburner.work import handover, shell
 from backburner.work.process.wrapper import Launch
@@ -35,6 +36,7 @@ async def discard_unneeded(store: Store, home: Home) -> None:
                 unneeded = piece.age_s > YOUNG_S
         else:
             unneeded = task.state.terminal
+            leave_result(home, task)  # whoever stopped it may have died before doing so
         if unneeded:
             handover.discard(home, piece.task, piece.name)
 

@@ -33,7 +33,7 @@ from backburner.runtime.feed import Feed
 from backburner.runtime.ordering import failed_before
 from backburner.runtime.output import describe
 from backburner.runtime.runs.lock import is_alive
-from backburner.runtime.unstarted import leave_result
+from backburner.runtime.unstarted import ask_to_stop, leave_result
 from backburner.store.protocol import Scope, Store
 from backburner.work import handover, shell
 from backburner.work.assignment import Assignment
@@ -279,13 +279,10 @@ class TaskService:
         """
         if grace_s < 0:
             raise UsageError("the grace must be 0 or more")
-        task = await self._store.request_stop(task_id, scope, grace_s)
+        task = await ask_to_stop(self._store, self._home, task_id, scope, grace_s)
         if task is None:
             raise NotFound(f"no task {task_id!r} in session {scope.session!r}")
         if task.state.terminal and not task.leftovers:
-            # Of one that was waiting for its start.
-            handover.discard(self._home, task.id, task.hand_over)
-            leave_result(self._home, task)
             await self.see_to_keeper()  # a channel may have to be told
             return task
         worker = task.place.worker if task.place else None

@@ -1,12 +1,33 @@
 """E4: what every ended task has in its folder, for one that ended before it was ever started."""
 
+import asyncio
 import contextlib
 import os
 
 from backburner.model.ending import Ending
 from backburner.model.home import Home
 from backburner.model.task import Task
+from backburner.store.protocol import Scope, Store
+from backburner.work import handover
 from backburner.work.process import condition
+
+
+async def ask_to_stop(
+    store: Store, home: Home, task_id: str, scope: Scope, grace_s: float
+) -> Task | None:
+    """Ask for the end of a task. One that was waiting for its start has ended then.
+
+    Not by halves: whoever is cancelled meanwhile leaves the files all the same.
+    """
+
+    async def ask() -> Task | None:
+        task = await store.request_stop(task_id, scope, grace_s)
+        if task is not None and task.state.terminal and not task.leftovers:
+            leave_result(home, task)
+            handover.discard(home, task.id, task.hand_over)
+        return task
+
+    return await asyncio.shield(asyncio.ensure_future(ask()))
 
 
 def leave_result(home: Home, task: Task) -> None:

@@ -227,11 +227,13 @@ class ProcessWorker:
             await asyncio.sleep(_RETRY_FIRST_S)  # started a moment before the last keeper died
             found = condition.inspect(folder)
         if isinstance(found, condition.NotBegun) and task.ended_for is None:
-            await self._scribe.insist(
+            again = await self._scribe.insist(
                 lambda: self._store.requeue(
                     task.id, task.attempt, "the keeper died before it could start it"
                 )
             )
+            if again is not None:
+                leave_result(self._home, again)  # where somebody has asked for its end
             return
         self._started_for_good(task)  # the last keeper may have died before it said so
         pid = found.pid if isinstance(found, condition.Alive) else None
@@ -375,7 +377,7 @@ class ProcessWorker:
             handover.discard(self._home, task.id, task.hand_over)
         if not written:
             self._put_result(task, ending)  # there may be room now
-        await stop_children(self._store, task)
+        await stop_children(self._store, self._home, task)
 
     def _put_result(self, task: Task, ending: Ending) -> bool:
         folder = self._home.attempt(task.id, task.attempt)

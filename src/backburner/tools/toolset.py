@@ -83,11 +83,20 @@ class Toolset:
                 await self._store.acknowledge(self._shown, self._scope)
                 self._shown = []
 
-    async def _with_signals(self, answer: Answer) -> Answer:
+    async def riding_along(self) -> list[Signal]:
+        """What goes with an answer that this client gets from elsewhere, as with those of `call`"""
+        await self._delivered()
+        return await self._taken()
+
+    async def _taken(self) -> list[Signal]:
         signals = await self._pending() if self._takes else []
+        self._shown += [signal.key for signal in signals]
+        return signals
+
+    async def _with_signals(self, answer: Answer) -> Answer:
+        signals = await self._taken()
         if not signals:
             return answer
-        self._shown += [signal.key for signal in signals]
         told = "\n".join(f"[{signal.kind}] {signal.text}" for signal in signals)
         data = {**answer.data, "signals": [_document(signal) for signal in signals]}
         return Answer(f"{answer.text}\n\n{told}" if answer.text else told, data, answer.is_error)

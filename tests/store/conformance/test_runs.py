@@ -82,12 +82,18 @@ async def test_e11_a_run_that_is_taken_from_its_worker_is_fenced_off(store: Stor
         State.QUEUED, 2, None, "0+1",
     )  # fmt: skip
     assert await store.finish("bg_1", 1, Ending.succeeded(result="stale")) is None
-    assert [task.id for task in await store.waiting_for_application()] == ["bg_1"]
+    assert await store.waiting_for_application() == [], "the keeper can start it"
     claimed = await store.claim("bg_1", 2, Place("boot", 2, 6, worker="wk_2"))
     assert claimed is not None
     assert await store.tasks_of_worker("wk_1") == []
     assert [task.id for task in await store.tasks_of_worker("wk_2")] == ["bg_1"]
     assert await store.waiting_for_application() == []
+
+
+async def test_e11_what_the_keeper_cannot_start_waits_for_an_application(store: Store) -> None:
+    await store.begin(new(), HERE, limit=5)
+    await store.requeue("bg_1", 1, "it died")
+    assert [task.id for task in await store.waiting_for_application()] == ["bg_1"]
 
 
 async def test_workers_are_known_with_and_without_a_row_of_their_own(store: Store) -> None:

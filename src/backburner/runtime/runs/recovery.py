@@ -14,10 +14,11 @@ from backburner.model.home import Home
 from backburner.model.states import ErrorKind, Kind
 from backburner.model.task import Task
 from backburner.model.worker import ATTEMPTS_MAX, Worker
-from backburner.runtime.children import stop_children
+from backburner.runtime.children import stop_children, stop_left_children
 from backburner.runtime.runs.archive import put_files
 from backburner.runtime.runs.lock import is_alive
 from backburner.runtime.scribe import insist
+from backburner.runtime.unstarted import leave_result
 from backburner.store.protocol import Store
 from backburner.work import handover
 from backburner.work.process import condition
@@ -43,10 +44,15 @@ async def recover(store: Store, home: Home, report: Callable[[str], None]) -> No
         with contextlib.suppress(OSError):
             os.unlink(home.worker_lock(worker.id))
         await store.remove_worker(worker.id)
+        await stop_left_children(store, home)  # of agents that ended with it
 
 
 async def let_go(store: Store, home: Home, task: Task, hand_over: str | None, reason: str) -> None:
     """Nobody carries this run out any more: record its end, or let another take it up."""
+    now = await store.get(task.id)  # somebody may have asked for its end meanwhile
+    if now is None or now.attempt != task.attempt or now.state.terminal:
+        return
+    task = now
     folder = home.attempt(task.id, task.attempt)
     found = condition.inspect(folder)
     if isinstance(found, condition.Settled):  # it had ended, and only the record did not say so
@@ -54,9 +60,11 @@ async def let_go(store: Store, home: Home, task: Task, hand_over: str | None, re
         return
     refused = why_not_again(task)
     if refused is None:
-        await insist(
+        again = await insist(
             lambda: store.requeue(task.id, task.attempt, reason, hand_over=hand_over), _nothing
         )
+        if again is not None:
+            leave_result(home, again)  # where somebody has asked for its end
         return
     ending = (
         Ending.canceled()
@@ -66,7 +74,7 @@ async def let_go(store: Store, home: Home, task: Task, hand_over: str | None, re
     with contextlib.suppress(OSError):  # a full disk; the record has it too
         put_files(folder, ending.document())
     await insist(lambda: store.finish(task.id, task.attempt, ending), _nothing)
-    await stop_children(store, task)
+    await stop_children(store, home, task)
 
 
 def why_not_again(task: Task) -> str | None:

@@ -182,7 +182,12 @@ class RunWorker:
 
     async def _register(self) -> None:
         lock = WorkerLock(self.home, self._id)
-        await self.store.register_worker(self._as_recorded())
+        try:
+            await self.store.register_worker(self._as_recorded())
+        except BackburnerError:
+            lock.release()
+            self._registering = None  # the next one who needs it tries again
+            raise
         self._lock = lock
 
     async def _leave_hand_over(self) -> None:
@@ -300,7 +305,7 @@ class RunWorker:
         if finished is None:
             self.report(f"{task.id}: attempt {task.attempt} was fenced off; its end is dropped")
         else:
-            await stop_children(self.store, task)
+            await stop_children(self.store, self.home, task)
 
     # Leaving
 
@@ -314,6 +319,8 @@ class RunWorker:
         if self._finishing:
             await asyncio.wait(self._finishing, timeout=_CLOSING_S)
         self._archivist.close()
+        if self._registering is not None:  # it may be under way
+            await asyncio.wait([self._registering])
         if self._lock is not None:
             with contextlib.suppress(BackburnerError):
                 await self.store.remove_worker(self._id)

@@ -719,7 +719,7 @@ WHERE stop_at IS NOT NULL AND (finished_at IS NULL OR leftovers > 0)
 -- name: tasks_for_applications
 -- What waits for an application that has the tool or the agent.
 SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
-WHERE t.state = 'queued' AND t.kind IN ('tool', 'agent')
+WHERE t.state = 'queued' AND t.kind IN ('tool', 'agent') AND t.hand_over IS NULL
   AND (t.after IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(t.after) a
                                       JOIN task d ON d.id = a.value WHERE d.finished_at IS NULL))
 ORDER BY t.seq LIMIT :limit;

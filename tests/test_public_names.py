@@ -15,6 +15,7 @@ PUBLIC = [
     "Attachment",
     "Backburner",
     "BackburnerError",
+    "BlockingContext",
     "Busy",
     "Channel",
     "ChannelKind",

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from backburner.work.agents.command import CommandAgent
     from backburner.work.agents.protocol import Agent, AgentAnswer, AgentRequest
     from backburner.work.log.read import Chunk
-    from backburner.work.tools.context import Context
+    from backburner.work.tools.context import BlockingContext, Context
     from backburner.work.tools.registry import Registry
     from backburner.work.tools.tool import Tool, tool
 
@@ -101,7 +101,7 @@ _HOMES = {
     "backburner.work.agents.command": ("CommandAgent",),
     "backburner.work.agents.protocol": ("Agent", "AgentAnswer", "AgentRequest"),
     "backburner.work.log.read": ("Chunk",),
-    "backburner.work.tools.context": ("Context",),
+    "backburner.work.tools.context": ("BlockingContext", "Context"),
     "backburner.work.tools.registry": ("Registry",),
     "backburner.work.tools.tool": ("Tool", "tool"),
 }
@@ -117,6 +117,7 @@ __all__ = [
     "Attachment",
     "Backburner",
     "BackburnerError",
+    "BlockingContext",
     "Busy",
     "Channel",
     "ChannelKind",

@@ -178,7 +178,11 @@ def test_a_session_says_what_it_wishes_to_be_told(backburner: Program, tmp_path:
         "the session does not wish to be told",
     )
     only = backburner("session", "--only", "failed, input_required", "--json")
-    assert only.json == {"session": "test", "told": ["failed", "input_required"]}
+    assert only.json == {
+        "session": "test",
+        "ended": False,
+        "told": ["failed", "input_required"],
+    }
     backburner("run", "--id", "good", "--wait", "--", "true")
     backburner("run", "--id", "bad", "--wait", "--", "exit 3")
     assert backburner("session", "--session", "other").out == "other is told: everything\n"

@@ -74,5 +74,7 @@ class Runs:
         work = self._tools.work_for(task)
         if work is None:
             return None
-        session = self._backburner.session(task.session, owner=task.owner)
+        session = self._backburner.session(
+            task.session, owner=task.owner, folder=task.spec.get("folder")
+        )
         return Claim(work, session, session.folder)

@@ -1,8 +1,10 @@
 """What a session has its schedules start: its tools and agents are those of the application."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backburner.model.errors import NotAllowed
+from backburner.model.states import Kind
 from backburner.runtime.agents import lineage_of
 from backburner.runtime.schedules.work import Given, Work, read
 from backburner.store.protocol import Scope
@@ -21,10 +23,11 @@ async def refuse_agents(backburner: "Backburner", scope: Scope) -> None:
         )
 
 
-def read_work(backburner: "Backburner", given: Given) -> Work:
-    """What a caller gives as the work of a schedule, checked."""
+def read_work(backburner: "Backburner", given: Given, folder: str) -> Work:
+    """What a caller gives as the work of a schedule, checked; its tools work in ``folder``."""
 
     def agent(name: str, prompt: str) -> "Assignment | None":
         return backburner.agents.assignment(name, prompt)
 
-    return read(given, backburner.settings, backburner.registry.get, agent)
+    work = read(given, backburner.settings, backburner.registry.get, agent)
+    return replace(work, spec={**work.spec, "folder": folder}) if work.kind is Kind.TOOL else work

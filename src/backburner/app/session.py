@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import quote
 
 from backburner.app.acting import acts
 from backburner.app.conversation import Conversation
@@ -12,6 +11,7 @@ from backburner.app.schedule import Schedule, service
 from backburner.app.task import Task
 from backburner.model import ids
 from backburner.model.allowance import Allowance
+from backburner.model.errors import UsageError
 from backburner.model.input import Input, WindowSize
 from backburner.model.limits import (
     DEFAULT_MAX_RUNTIME_S,
@@ -20,10 +20,12 @@ from backburner.model.order import Order
 from backburner.model.policy import FREE, Action, Policy
 from backburner.model.schedule import ScheduleState
 from backburner.model.states import State
+from backburner.model.wake import Wake, to_wake
 from backburner.model.watching import Watching
 from backburner.runtime.tasks import StartOptions
 from backburner.store.protocol import Scope
 from backburner.work.shell import ShellCommand
+from backburner.work.tools.own_folder import own_folder, recognised
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -51,7 +53,7 @@ class Session(Conversation):
         self._backburner = backburner
         self.scope = scope
         self.policy = policy
-        self._folder = folder
+        self._folder = folder and recognised(folder, backburner.home.sessions)
         self.parent = parent
         """The task that this is the session of, where it is a sub-agent's own."""
         self.depth = depth
@@ -67,8 +69,8 @@ class Session(Conversation):
     def folder(self) -> str:
         """Where its file tools work: given, or one of its own in the home."""
         if self._folder is None:
-            owner, name = (quote(each, safe="") for each in (self.scope.owner, self.name))
-            self._folder = f"{self._backburner.home.sessions}/{owner}/{name}"
+            sessions = self._backburner.home.sessions
+            self._folder = own_folder(sessions, self.scope.owner, self.name)
         return self._folder
 
     @acts(Action.START)
@@ -219,8 +221,13 @@ class Session(Conversation):
         """
         from backburner.runtime.runs.tools import RunOptions  # slow to load, seldom needed
 
-        told = wake or ("on_terminal" if signal_on_completion else "silent")
-        options = RunOptions(title, max_runtime, id, told)
+        if wake is not None and not signal_on_completion and to_wake(wake) is not Wake.SILENT:
+            raise UsageError(
+                "signal_on_completion=False means silent, and wake says otherwise",
+                remedy="give one of them",
+            )
+        told = to_wake(wake or ("on_terminal" if signal_on_completion else "silent"))
+        options = RunOptions(title, max_runtime, id, told.value)
         await self._parent_of_new()
         return await self._backburner.runs.spawn(self, tool, arguments or {}, options)
 
@@ -322,7 +329,7 @@ class Session(Conversation):
         record, created = await service(self._backburner).add(
             self.scope,
             when,
-            read_work(self._backburner, spec),
+            read_work(self._backburner, spec, self.folder),
             ScheduleOptions(
                 tz, title, missed, overlap, jitter, max_runtime, signal_on_completion, id
             ),

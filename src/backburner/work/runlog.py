@@ -20,7 +20,7 @@ class RunLog:
     """Written to by the run, from any of its threads."""
 
     __slots__ = (
-        "_bounder", "_bounds", "_fd", "_folder", "_head", "_left_out", "_lock", "_lost",
+        "_bounder", "_bounds", "_closed", "_fd", "_folder", "_head", "_left_out", "_lock", "_lost",
         "_since_look", "_tail", "_total", "_unfinished",
     )  # fmt: skip
 
@@ -35,14 +35,15 @@ class RunLog:
         self._since_look = 0
         self._unfinished: str | None = None
         self._folder: AttemptFolder | None = None
+        self._closed = False
         self._fd: int | None = None
         self._bounder: LogBounder | None = None
 
     def write(self, stream: str, text: str) -> None:
         """Add a piece of output, which need not be whole lines."""
-        if not text:
-            return
         with self._lock:
+            if not text or self._closed:
+                return  # a thread that outlives its task has nothing to say any more
             self._add(self._marked(stream, text).encode(errors="replace"))
 
     def _marked(self, stream: str, text: str) -> str:
@@ -116,6 +117,7 @@ class RunLog:
     def close(self) -> tuple[int, int]:
         """It is over: how many bytes were written, and how many of those are gone."""
         with self._lock:
+            self._closed = True
             dropped = self._left_out + self._lost + len(self._head) + len(self._tail)
             if self._fd is not None:
                 os.close(self._fd)

@@ -179,5 +179,6 @@ def job_environment(launch: Launch, home: Home, task: Task) -> dict[str, str]:
         "BACKBURNER_SESSION": task.id if task.kind is Kind.AGENT else task.session,
         "BACKBURNER_HOME": str(home.root),
         "BACKBURNER_REPORT": home.attempt(task.id, task.attempt).report,
+        **({"BACKBURNER_FOLDER": task.spec["folder"]} if task.spec.get("folder") else {}),
         **{name: str(value) for name, value in limits.items() if value is not None},
     }

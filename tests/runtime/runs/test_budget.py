@@ -3,6 +3,7 @@
 import asyncio
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from backburner import (
     LimitReached,
     Settings,
     State,
+    StoreClosed,
     Task,
     ToolError,
     UsageError,
@@ -266,3 +268,44 @@ async def test_a_budget_below_zero_is_refused(home: Path) -> None:
         with_gate(bb)
         with pytest.raises(UsageError, match="budget"):
             await bb.session("s").invoke("wait_at_gate", budget=-1)
+
+
+@pytest.mark.parametrize("value", [float("nan"), b"x", {1, 2}, object()])
+async def test_d2_what_could_not_be_put_on_record_is_refused_before_it_runs(
+    home: Path, value: object
+) -> None:
+    async with Backburner.open(home) as bb:
+        ran = False
+
+        @bb.tool
+        async def takes(x: Any) -> None:
+            nonlocal ran
+            ran = True
+
+        with pytest.raises(UsageError):
+            await bb.session("s").invoke("takes", {"x": value}, budget=1)
+        assert not ran
+
+
+async def test_d7_calls_that_started_together_are_not_all_parked(home: Path) -> None:
+    async with Backburner.open(home, settings=Settings(parked_per_session=3)) as bb:
+        gate = with_gate(bb)
+        session = bb.session("s")
+        calls = [asyncio.create_task(session.invoke("wait_at_gate", budget=0)) for _ in range(6)]
+        await wait_until_async(lambda: sum(call.done() for call in calls) == 3)
+        assert await bb.store.parked(session.scope) == 3
+        gate.open.set()
+        outcomes = await asyncio.gather(*calls)
+        assert [outcome.parked for outcome in outcomes].count(True) == 3
+        assert gate.left == 6, "none was cut off"
+        assert {outcome.result for outcome in outcomes if not outcome.parked} == {"through"}
+
+
+async def test_x2_a_home_that_closes_ends_the_calls_within_their_budget(home: Path) -> None:
+    async with Backburner.open(home) as bb:
+        gate = with_gate(bb)
+        call = asyncio.create_task(bb.session("s").invoke("wait_at_gate", budget=100))
+        await wait_until_async(lambda: gate.entered)
+    with pytest.raises(StoreClosed):
+        await call
+    assert gate.cancelled == 1

@@ -4,12 +4,14 @@ import asyncio
 import contextlib
 import json
 import threading
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from backburner import (
     Backburner,
+    BlockingContext,
     ConnectionRequired,
     Context,
     ErrorKind,
@@ -457,3 +459,95 @@ async def test_e12_the_same_id_starts_once(home: Path) -> None:
         for task in tasks:
             await task.wait(30)
         assert ({task.id for task in tasks}, count) == ({"mine"}, 1)
+
+
+async def test_e12_a_plain_function_asks_and_waits_too(home: Path) -> None:
+    """Not a coroutine that nobody awaits, and that is true in an `if`."""
+    async with Backburner.open(home) as bb:
+
+        @bb.tool(background=True)
+        def deletes(context: BlockingContext) -> str:
+            context.tell("about to delete")
+            return "deleted" if context.ask("Really?") == "yes" else "kept"
+
+        session = bb.session("s")
+        task = await session.spawn("deletes")
+        await wait_until_async(lambda: _asks(task, "Really?"))
+        await task.send("no")
+        await task.wait(30)
+        assert task.result == "kept"
+        assert "message" in [signal.record.kind for signal in await session.told()]
+
+
+@pytest.mark.parametrize(
+    "name", ["odd_progress", "odd_usage", "odd_image", "no_images", "leaves", "interrupts"]
+)
+async def test_whatever_a_tool_does_its_run_ends_and_others_go_on(home: Path, name: str) -> None:
+    async with Backburner.open(home) as bb:
+
+        @bb.tool(background=True)
+        async def odd_progress(context: Context) -> int:
+            context.progress(Decimal(1), float("nan"), unit=object())  # type: ignore[arg-type]
+            return 1
+
+        @bb.tool(background=True)
+        async def odd_usage() -> Outcome:
+            return Outcome(usage={"a": object()})  # type: ignore[dict-item]
+
+        @bb.tool(background=True)
+        async def odd_image() -> Outcome:
+            return Outcome(images=[Image(b"x", None)])  # type: ignore[arg-type]
+
+        @bb.tool(background=True)
+        async def no_images() -> Outcome:
+            return Outcome(images=None)  # type: ignore[arg-type]
+
+        @bb.tool(background=True)
+        async def leaves() -> None:
+            raise GeneratorExit
+
+        @bb.tool(background=True)
+        async def interrupts() -> None:
+            raise KeyboardInterrupt
+
+        @bb.tool(background=True)
+        async def works() -> int:
+            return 2
+
+        session = bb.session("s")
+        task = await session.spawn(name)
+        await task.wait(30)
+        assert (await (await session.spawn("works")).wait(30)).result == 2
+
+
+async def test_e11_one_that_no_longer_fits_does_not_hold_up_the_others(home: Path) -> None:
+    first = Backburner.open(home)
+    async with first:
+
+        @first.tool(background=True, idempotent=True)
+        async def changed(x: int) -> None:
+            await asyncio.Event().wait()
+
+        @first.tool(background=True, idempotent=True)
+        async def same() -> None:
+            await asyncio.Event().wait()
+
+        session = first.session("s")
+        tasks = [await session.spawn("changed", {"x": 1}), await session.spawn("same")]
+    second = Backburner.open(home)
+
+    @second.tool("changed", background=True, idempotent=True)
+    async def changed_since(y: int) -> None: ...
+
+    @second.tool("same", background=True, idempotent=True)
+    async def same_still() -> int:
+        return 3
+
+    async with second:
+        ended = [await second.session("s").task(task.id) for task in tasks]
+        for task in ended:
+            await task.wait(30)
+        assert ended[0].error is not None
+        assert ended[0].error.kind is ErrorKind.SPAWN
+        assert "cannot be taken up" in ended[0].error.message
+        assert ended[1].result == 3

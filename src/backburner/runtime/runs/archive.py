@@ -17,28 +17,32 @@ from typing import Any
 from backburner.model.home import AttemptFolder
 
 Work = Callable[[], object]
+Answer = asyncio.Future[Exception | None]
+"""What went wrong, if anything did."""
 
 
 class Archivist:
     """One thread that writes, started when it is first needed."""
 
     def __init__(self) -> None:
-        self._queue: SimpleQueue[tuple[Work, asyncio.Future[OSError | None]] | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[Work, asyncio.Future[Exception | None]] | None] = (
+            SimpleQueue()
+        )
         self._thread: threading.Thread | None = None
         self._loop = asyncio.get_running_loop()
 
-    async def put(self, folder: AttemptFolder, document: Mapping[str, Any]) -> OSError | None:
+    async def put(self, folder: AttemptFolder, document: Mapping[str, Any]) -> Exception | None:
         """Put both files in place. Answers what went wrong: a full disk must not lose an end."""
         return await self.do(lambda: put_files(folder, document))
 
-    async def do(self, work: Work) -> OSError | None:
+    async def do(self, work: Work) -> Exception | None:
         """Have it done by the thread."""
         if self._thread is None:
             self._thread = threading.Thread(
                 target=self._run, name="backburner-archivist", daemon=True
             )
             self._thread.start()
-        done: asyncio.Future[OSError | None] = self._loop.create_future()
+        done: asyncio.Future[Exception | None] = self._loop.create_future()
         self._queue.put((work, done))
         return await done
 
@@ -52,16 +56,16 @@ class Archivist:
     def _run(self) -> None:
         while (item := self._queue.get()) is not None:
             work, done = item
-            error: OSError | None = None
+            error: Exception | None = None
             try:
                 work()
-            except OSError as raised:
+            except Exception as raised:  # noqa: BLE001 - all runs depend on this thread
                 error = raised
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
                 self._loop.call_soon_threadsafe(_settle, done, error)
 
 
-def _settle(done: "asyncio.Future[OSError | None]", error: OSError | None) -> None:
+def _settle(done: "asyncio.Future[Exception | None]", error: Exception | None) -> None:
     if not done.done():
         done.set_result(error)
 

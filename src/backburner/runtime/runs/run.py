@@ -20,7 +20,7 @@ from backburner.runtime.runs.sink import RunSink
 from backburner.work.runlog import RunLog
 from backburner.work.tools import prints
 from backburner.work.tools.context import Context
-from backburner.work.tools.execution import Failure, ending_of
+from backburner.work.tools.execution import Failure, ending_of, failure_of
 
 if TYPE_CHECKING:
     from backburner.runtime.runs.worker import RunWorker
@@ -86,8 +86,12 @@ class Run:
         self.began = (clock.now(), clock.boot_now())
         prints.begin()
         self.work = self._loop.create_task(_printing(work, self.context, self.sink.output))
-        self.work.add_done_callback(_printed)
+        self.work.add_done_callback(self._ended)
         return self.work
+
+    def _ended(self, _: object) -> None:
+        prints.end()
+        self._worker.forget(self)
 
     def limit(self, seconds: float) -> None:
         """End it when this time is up."""
@@ -172,11 +176,12 @@ class Run:
 
 async def _printing(work: Work, context: Context, write: prints.Write) -> Outcome | Failure:
     prints.captured(write)
-    return await work(context)
-
-
-def _printed(_: object) -> None:
-    prints.end()
+    try:
+        return await work(context)
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - one that left this would end the event loop
+        return failure_of(error, name=type(error).__name__, arguments={})
 
 
 def result_document(ending: Ending, outcome: Outcome | None) -> dict[str, Any]:

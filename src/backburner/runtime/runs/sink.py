@@ -1,6 +1,7 @@
 """What a call in this process says, on its way to the log and to the record."""
 
 import asyncio
+import math
 import secrets
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -48,8 +49,18 @@ class RunSink:
         self, current: float, total: float | None, unit: str | None, label: str | None
     ) -> None:
         """How far it is."""
-        self._run.progress = Progress(current, total, unit, label)
-        self._note_soon()
+        try:
+            progress = Progress(
+                float(current),
+                None if total is None else float(total),
+                None if unit is None else str(unit)[:STATUS_MAX_CHARS],
+                None if label is None else str(label)[:STATUS_MAX_CHARS],
+            )
+        except (TypeError, ValueError, OverflowError):
+            return  # how far it is cannot be shown; it goes on all the same
+        if math.isfinite(progress.current) and math.isfinite(progress.total or 0):
+            self._run.progress = progress
+            self._note_soon()
 
     # Into the record
 

@@ -10,18 +10,26 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from backburner.model import ids
-from backburner.model.errors import LimitReached, UsageError
+from backburner.model.errors import LimitReached, NotAllowed, StoreClosed, UsageError
 from backburner.model.limits import LONGEST_RUNTIME_S, TITLE_MAX_CHARS
 from backburner.model.outcome import Image, Outcome
-from backburner.model.redaction import redact
+from backburner.model.redaction import redact_arguments
 from backburner.model.states import Kind
 from backburner.model.task import NewTask, Task, preview
+from backburner.runtime.children import ends_its_children
 from backburner.runtime.runs.run import Run, Work
 from backburner.runtime.runs.worker import RunWorker
+from backburner.runtime.scribe import insist
 from backburner.store.protocol import Scope
+from backburner.work.python import check_arguments
 from backburner.work.tools.execution import Failure, carry_out
 from backburner.work.tools.registry import Registry, Tool
 from backburner.work.tools.tool import refuse_in_background, refuse_without_function
+
+_LAST_WORDS_S = 5.0
+"""What a call gets for ending when its caller is gone."""
+
+_LOOK_AGAIN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +106,7 @@ class ToolService:
         """Start a tool in the background. Returns when it is on disk (E2)."""
         tool = self._registry.get(name)
         refuse_in_background(tool)
-        values = tool.validate(arguments)
+        values = _checked(tool, arguments)
         new = self._new(caller, tool, arguments, options)
         limit = self._worker.settings.tools_per_session
         return await self._worker.start(
@@ -121,7 +129,7 @@ class ToolService:
                 "the maximum run time must be more than 0, and less than 100 years",
                 remedy="use None for no limit",
             )
-        kept = redact(arguments)
+        kept, redacted = redact_arguments(arguments)
         settings = self._worker.settings
         return NewTask(
             id=options.id or ids.new_id(),
@@ -135,9 +143,10 @@ class ToolService:
                 "reference": tool.reference,
                 "readonly": tool.readonly,
                 "idempotent": tool.idempotent,
-                "redacted": kept != arguments,
+                "redacted": redacted,
                 "log": [settings.log_head, settings.log_tail],
                 "wake": options.wake,
+                "folder": caller.folder,
                 "depth": caller.depth,
             },
             max_runtime_s=longest,
@@ -160,11 +169,9 @@ class ToolService:
         """
         tool = self._registry.get(name)
         refuse_without_function(tool)
-        values = tool.validate(arguments)
-        seconds = tool.budget if isinstance(budget, str) else budget
+        values = _checked(tool, arguments)
+        seconds = tool.budget if budget == "own" else _seconds(budget)
         if seconds is not None:
-            if seconds < 0:
-                raise UsageError("a budget is 0 or more seconds", remedy="use None for none")
             await self._refuse_parking_above_limit(caller.scope)
         run = self._worker.draft(
             lambda: self._new(caller, tool, arguments, RunOptions()),
@@ -179,26 +186,50 @@ class ToolService:
         except asyncio.CancelledError:
             await self._caller_is_gone(run)
             raise
-        if not work.done():
-            return await self._park(run, tool, seconds or 0.0)
-        return _finished(tool, work.result())
+        task = None if work.done() else await self._park(run, work)
+        if task is None:
+            if work.cancelled():
+                raise StoreClosed("the home was closed before the call came to its end")
+            return _finished(tool, work.result())
+        return _parked(tool, task, seconds or 0.0)
 
     async def _caller_is_gone(self, run: Run) -> None:
         assert run.work is not None
         run.work.cancel()
-        await asyncio.wait((run.work,))
+        await asyncio.wait((run.work,), timeout=_LAST_WORDS_S)
 
-    async def _park(self, run: Run, tool: Tool, seconds: float) -> Invocation:
-        """It goes on by itself: from here on its caller's end is not its own."""
-        task = await asyncio.shield(asyncio.ensure_future(self._recorded_as_parked(run)))
-        text = (
-            f"{tool.display_name} takes longer than {seconds:g} s and goes on in the background "
-            f"as {task.id}. You will be told when it ends: do not call it again, do not poll."
-        )
-        return Invocation(tool.name, parked=True, task=task, timeout_seconds=seconds, message=text)
+    async def _park(self, run: Run, work: "asyncio.Task[Outcome | Failure]") -> Task | None:
+        """It goes on by itself: from here on its caller's end is not its own.
+
+        None where it ended after all: while as many as may be are parked, its caller goes on
+        waiting, since it is never cut off.
+        """
+        try:
+            await self._refuse_child_of_ended(run)
+            while True:
+                parking = asyncio.ensure_future(self._recorded_as_parked(run))
+                try:
+                    return await asyncio.shield(parking)
+                except LimitReached:
+                    await asyncio.wait((work,), timeout=_LOOK_AGAIN_S)
+                    if work.done():
+                        return None
+        except (StoreClosed, NotAllowed):
+            work.cancel()
+            raise
+
+    async def _refuse_child_of_ended(self, run: Run) -> None:
+        """What an agent has started ends with it; a call that it left behind is no exception."""
+        parent = run.new.parent
+        agent = None if parent is None else await self._worker.store.get(parent)
+        if agent is not None and agent.state.terminal and ends_its_children(agent):
+            raise NotAllowed("the agent that made the call has ended")
 
     async def _recorded_as_parked(self, run: Run) -> Task:
-        task = await self._worker.recorded(run, parked=True)
+        limit = self._worker.settings.parked_per_session
+        task = await insist(
+            lambda: self._worker.recorded(run, parked=True, limit=limit), self._worker.report
+        )
         if task.parked_at is None:  # it was on record before
             task = await self._worker.store.park(task.id, task.attempt) or task
         return task
@@ -225,6 +256,30 @@ class ToolService:
         if tool is None or tool.function is None or task.spec.get("redacted"):
             return None
         return _calling(tool, tool.validate(task.spec["arguments"]))
+
+
+def _checked(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What the tool is called with. Also as JSON: the call may have to be put on record."""
+    values = tool.validate(arguments)
+    if arguments:
+        check_arguments(arguments)
+    return values
+
+
+def _seconds(budget: Any) -> float | None:
+    if budget is None:
+        return None
+    if not isinstance(budget, int | float) or not 0 <= budget <= LONGEST_RUNTIME_S:
+        raise UsageError("a budget is 0 or more seconds", remedy="use None for none")
+    return float(budget)
+
+
+def _parked(tool: Tool, task: Task, seconds: float) -> Invocation:
+    text = (
+        f"{tool.display_name} takes longer than {seconds:g} s and goes on in the background as "
+        f"{task.id}. You will be told when it ends: do not call it again, do not poll."
+    )
+    return Invocation(tool.name, parked=True, task=task, timeout_seconds=seconds, message=text)
 
 
 def _calling(tool: Tool, values: dict[str, Any]) -> Work:

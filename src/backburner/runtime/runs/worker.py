@@ -10,15 +10,22 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from backburner.model import clock
 from backburner.model.ending import Ending
-from backburner.model.errors import BackburnerError, LimitReached, StoreClosed, UsageError
+from backburner.model.errors import (
+    BackburnerError,
+    LimitReached,
+    StoreClosed,
+    StoreUnusable,
+    UsageError,
+)
 from backburner.model.home import Home
 from backburner.model.limits import Settings
+from backburner.model.states import ErrorKind
 from backburner.model.task import EndedFor, NewTask, Place, Task
 from backburner.model.worker import Worker, new_worker_id
 from backburner.runtime.children import stop_children
@@ -28,6 +35,7 @@ from backburner.runtime.runs.lock import WorkerLock
 from backburner.runtime.runs.recovery import copied_hand_over, let_go
 from backburner.runtime.runs.run import Run, Work, result_document
 from backburner.runtime.scribe import insist
+from backburner.runtime.unstarted import leave_result
 from backburner.store.protocol import Output, Scope, Store
 from backburner.work import handover
 from backburner.work.artifacts import put_images
@@ -67,6 +75,8 @@ class RunWorker:
         self._hand_over: str | None = None
         self._registering: asyncio.Future[None] | None = None
         self._archivist = Archivist()
+        self._drafts: set[Run] = set()
+        """Calls that are not on record."""
         self._runs: dict[str, Run] = {}
         self._places = 0
         self._finishing: set[asyncio.Task[None]] = set()
@@ -93,7 +103,12 @@ class RunWorker:
         run = Run(self, new)
         run.context.session = session
         run.context.folder = folder
+        self._drafts.add(run)
         return run
+
+    def forget(self, run: Run) -> None:
+        """A call has ended that may never have been on record."""
+        self._drafts.discard(run)
 
     async def start(
         self, new: NewTask, work: Work, *, limit: int, session: Any, folder: str | None = None
@@ -147,6 +162,7 @@ class RunWorker:
 
     def take_on(self, run: Run, task: Task) -> None:
         """This run has a record now, and whoever wants to stop it is heard."""
+        self._drafts.discard(run)
         run.task = task
         run.context.task = task.id
         run.folder = self.home.attempt(task.id, task.attempt)
@@ -154,16 +170,20 @@ class RunWorker:
         run.log.keep_in(run.folder)
         self._bell.set()  # a stop that came meanwhile is heard now
 
-    async def recorded(self, run: Run, *, parked: bool = False) -> Task:
-        """The record of a run; written now where it has none."""
+    async def recorded(self, run: Run, *, parked: bool = False, limit: int | None = None) -> Task:
+        """The record of a run; written now where it has none. What goes wrong may be tried again"""
         if run.task is not None:
             return run.task
         if run.recording is None:
-            run.recording = asyncio.ensure_future(self._record(run, parked=parked))
-        return await asyncio.shield(run.recording)
+            run.recording = asyncio.ensure_future(self._record(run, parked=parked, limit=limit))
+        try:
+            return await asyncio.shield(run.recording)
+        except BackburnerError:
+            run.recording = None
+            raise
 
-    async def _record(self, run: Run, *, parked: bool) -> Task:
-        task, _ = await self._begin(run.new, limit=None, parked=parked, began=run.began)
+    async def _record(self, run: Run, *, parked: bool, limit: int | None) -> Task:
+        task, _ = await self._begin(run.new, limit=limit, parked=parked, began=run.began)
         self.take_on(run, task)
         if run.status is not None or run.progress is not None:
             await run.sink.note()
@@ -181,13 +201,18 @@ class RunWorker:
         await asyncio.shield(self._registering)
 
     async def _register(self) -> None:
-        lock = WorkerLock(self.home, self._id)
         try:
-            await self.store.register_worker(self._as_recorded())
-        except BackburnerError:
-            lock.release()
+            lock = WorkerLock(self.home, self._id)
+            try:
+                await self.store.register_worker(self._as_recorded())
+            except BackburnerError:
+                lock.release()
+                raise
+        except (BackburnerError, OSError) as error:
             self._registering = None  # the next one who needs it tries again
-            raise
+            if isinstance(error, BackburnerError):
+                raise
+            raise StoreUnusable(f"{self.home.workers} cannot be used: {error}") from error
         self._lock = lock
 
     async def _leave_hand_over(self) -> None:
@@ -220,12 +245,25 @@ class RunWorker:
                         if run := self._runs.get(task_id):
                             run.end(EndedFor.STOP, stop.grace_s)
                 for task in await self.store.waiting_for_application():
-                    await self._take_up(task)
-            except BackburnerError as error:
-                self.report(f"will look again: {error}")
+                    await self._take_up_or_report(task)
+            except Exception as error:  # noqa: BLE001 - runs depend on it: stops are heard here
+                self.report(f"will look again: {type(error).__name__}: {error}")
+
+    async def _take_up_or_report(self, task: Task) -> None:
+        try:
+            await self._take_up(task)
+        except Exception as error:  # noqa: BLE001 - others must not wait for this one
+            self.report(f"{task.id}: cannot be taken up: {type(error).__name__}: {error}")
 
     async def _take_up(self, task: Task) -> None:
-        claim = self.find_work(task)
+        try:
+            claim = self.find_work(task)
+        except UsageError as error:  # the tool has changed since
+            ending = Ending.failed(ErrorKind.SPAWN, f"it cannot be taken up: {error}")
+            failed = await self.store.finish(task.id, task.attempt, ending)
+            if failed is not None:
+                leave_result(self.home, failed)
+            return
         if claim is None or self._places >= self.settings.tools_per_worker:
             return
         new = NewTask(
@@ -278,25 +316,23 @@ class RunWorker:
             run.sink.output("stderr", "it did not heed its cancellation; its answer is dropped\n")
         elif run.ended_for is EndedFor.STOP:
             run.sink.output("stderr", "stopped on request\n")
-        with contextlib.suppress(BackburnerError):
+        try:
             await run.sink.finish()
+        except Exception as error:  # noqa: BLE001 - what it said last is not worth its end
+            self.report(f"{task.id}: its last words are not on record: {error}")
         total, dropped = run.log.close()
         document = result_document(ending, outcome)
         if (error := await self._archivist.put(folder, document)) is not None:
             self.report(f"{task.id}: result.json was not written: {error}")
         if outcome is not None and outcome.images:
             images = outcome.images
-            await self._archivist.do(lambda: put_images(folder, images))
+            if (error := await self._archivist.do(lambda: put_images(folder, images))) is not None:
+                self.report(f"{task.id}: its images were not kept: {error}")
         output = Output(total, dropped)
         usage = outcome.usage if outcome is not None else None
         finished: Task | None = None
         try:
-            finished = await insist(
-                lambda: self.store.finish(
-                    task.id, task.attempt, ending, output=output, usage=usage
-                ),
-                self.report,
-            )
+            finished = await self._record_end(task, ending, output, usage)
         except StoreClosed:
             return  # the keeper sees to what is left
         finally:
@@ -307,6 +343,20 @@ class RunWorker:
         else:
             await stop_children(self.store, self.home, task)
 
+    async def _record_end(
+        self, task: Task, ending: Ending, output: Output, usage: Mapping[str, int] | None
+    ) -> Task | None:
+        def finish(ending: Ending, usage: Mapping[str, int] | None) -> Awaitable[Task | None]:
+            return self.store.finish(task.id, task.attempt, ending, output=output, usage=usage)
+
+        try:
+            return await insist(lambda: finish(ending, usage), self.report)
+        except (TypeError, ValueError, RecursionError) as error:
+            # The record does not take it, whatever it is: an end all the same.
+            self.report(f"{task.id}: its end cannot be recorded as it is: {error}")
+            failed = Ending.failed(ErrorKind.ERROR, "what it gave back cannot be recorded")
+            return await insist(lambda: finish(failed, None), self.report)
+
     # Leaving
 
     async def close(self) -> None:
@@ -315,6 +365,7 @@ class RunWorker:
         self._unsubscribe()
         self._attending.cancel()
         await asyncio.gather(self._attending, return_exceptions=True)
+        await self._cancel_drafts()
         await asyncio.gather(*(self._abandon(run) for run in [*self._runs.values()]))
         if self._finishing:
             await asyncio.wait(self._finishing, timeout=_CLOSING_S)
@@ -326,6 +377,14 @@ class RunWorker:
                 await self.store.remove_worker(self._id)
             handover.discard(self.home, self._id, self._hand_over or None)
             self._lock.release()
+
+    async def _cancel_drafts(self) -> None:
+        """Calls whose budget is not spent: nobody would hear of their ends."""
+        calls = [run.work for run in self._drafts if run.work is not None]
+        for call in calls:
+            call.cancel()
+        if calls:
+            await asyncio.wait(calls, timeout=_CLOSING_S)
 
     async def _abandon(self, run: Run) -> None:
         """End a run of ours without its being anybody's wish, as if this worker had died."""

@@ -9,7 +9,7 @@ import contextlib
 import inspect
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from types import TracebackType
 from typing import Any
 
@@ -68,14 +68,23 @@ def _call(function: Callable[..., Any], request: Request, folder: AttemptFolder)
     arguments: list[Any] = []
     if _wants_context(function):
         from backburner.work.child.context import context_of
+        from backburner.work.tools.context import BlockingContext
 
-        arguments.append(context_of(folder))
+        context = context_of(folder)
+        plain = not inspect.iscoroutinefunction(function)
+        arguments.append(BlockingContext(context, _carried_out) if plain else context)
     value = function(*arguments, **request.arguments)
     if not inspect.isawaitable(value):
         return value
     import asyncio
 
     return asyncio.run(_awaited(value))
+
+
+def _carried_out(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    import asyncio
+
+    return asyncio.run(coroutine)
 
 
 async def _awaited(value: Awaitable[Any]) -> Any:
@@ -96,8 +105,9 @@ def ending_of(given: Outcome, request: Request) -> Ending:
     if (reason := outcome.problem_with(given.result)) is not None:
         return Ending.failed(ErrorKind.ERROR, hidden(reason, request))
     if given.success:
-        return Ending.succeeded(exit_code=0, summary=given.summary, result=given.result)
-    said = given.summary or "it says that it failed"
+        summary = hidden(str(given.summary), request) if given.summary else None
+        return Ending.succeeded(exit_code=0, summary=summary, result=given.result)
+    said = str(given.summary or "it says that it failed")
     return Ending.failed(ErrorKind.ERROR, hidden(said, request), result=given.result)
 
 

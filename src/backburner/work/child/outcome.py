@@ -25,8 +25,10 @@ UNSAID = 74
 """What it leaves with when there was no room to say how it ended (EX_IOERR)."""
 
 MESSAGE_MAX_CHARS = 2000
-RAW_OUTPUT_MAX_BYTES = 8 * RESULT_MAX_BYTES
-_FILE_MAX_BYTES = 2 * RAW_OUTPUT_MAX_BYTES
+_FILE_MAX_BYTES = 16 * RESULT_MAX_BYTES
+"""A result and a raw output, of characters that take six bytes here and one where they were
+measured.
+"""
 
 NESTING_MAX = 200
 """Python reads no more than a thousand, less what is on the stack already."""

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import io
-import json
 import logging
 import os
 import sys
@@ -13,6 +12,7 @@ from typing import Any, cast
 from backburner.model.ending import Ending
 from backburner.model.errors import BackburnerError
 from backburner.model.home import AttemptFolder
+from backburner.model.limits import Settings
 from backburner.model.outcome import Outcome
 from backburner.model.states import ErrorKind
 from backburner.work import artifacts
@@ -45,15 +45,7 @@ def run_tool(request: Request, folder: AttemptFolder) -> tuple[Ending, Any]:
     _keep_images(folder, ended)
     ending = ending_of(ended)
     ending = replace(ending, exit_code=0) if ending.error is None else ending
-    return ending, _bounded(ended.raw_output)
-
-
-def _bounded(raw_output: Any) -> Any:
-    if len(json.dumps(raw_output)) <= outcome.RAW_OUTPUT_MAX_BYTES:
-        return raw_output
-    limit = outcome.RAW_OUTPUT_MAX_BYTES // 2**20
-    sys.stderr.write(f"backburner: the raw output is longer than {limit} MiB and was not kept\n")
-    return None
+    return ending, ended.raw_output
 
 
 def _tool(reference: str) -> Tool:
@@ -81,6 +73,13 @@ class _InternalLog(logging.FileHandler):
 def _keep_images(folder: AttemptFolder, ended: Outcome) -> None:
     if not ended.images:
         return
+    try:
+        limits = Settings.from_environment()
+    except ValueError:  # of variables that are none of this task's
+        limits = Settings()
     with contextlib.suppress(OSError):  # no room: the result counts
-        for path in artifacts.put_images(folder, ended.images):
+        kept, refused = artifacts.put_images(folder, ended.images, limits)
+        for reason in refused:
+            sys.stderr.write(f"backburner: {reason}\n")
+        for path in kept:
             append(folder.report, "artifact", quoted(os.path.basename(path)))

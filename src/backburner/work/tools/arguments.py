@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NotRequired, get_args, get_typ
 
 from backburner.model.errors import InvalidArguments, UsageError
 from backburner.model.redaction import is_secret, redact, redact_text, secrets_in, without
-from backburner.work.tools.context import Context
+from backburner.work.tools.context import BlockingContext, Context
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -126,7 +126,7 @@ def _hints(function: Callable[..., Any], tool: str) -> dict[str, Any]:
 
 def _is_context(name: str, hint: Any, *, annotated: bool) -> bool:
     """By its type, or by its name where it has none: an argument may be called so too."""
-    if hint is Context or Context in get_args(hint):
+    if any(each in (hint, *get_args(hint)) for each in (Context, BlockingContext)):
         return True
     return name == "context" and (not annotated or hint is Any)
 

@@ -4,8 +4,10 @@ The context itself does nothing: whoever carries the call out gives it a `Sink`,
 record of an application (`runtime.runs`), the report file of a process (`work.child`), or nothing.
 """
 
-from collections.abc import Awaitable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from typing import Any, Literal, Protocol
+
+from backburner.work.tools.own_folder import OwnFolder
 
 Stream = Literal["stdout", "stderr"]
 
@@ -57,7 +59,7 @@ _DONE = Done()
 class Context:
     """The first argument of a tool that wants one."""
 
-    __slots__ = ("_sink", "folder", "session", "task")
+    __slots__ = ("_folder", "_sink", "session", "task")
 
     def __init__(
         self, sink: Sink, *, session: Any = None, task: Any = None, folder: str | None = None
@@ -67,8 +69,21 @@ class Context:
         """The session that called, for starting more work; None where none did."""
         self.task = task
         """The id of the task, once it has one: a call within its budget has none yet."""
-        self.folder = folder
-        """Where file tools may work; None where the session has no folder."""
+        self._folder = folder
+
+    @property
+    def folder(self) -> str | None:
+        """Where file tools may work; None where the session has no folder.
+
+        The session's own one in the home is made here, for whoever asks.
+        """
+        if isinstance(self._folder, OwnFolder):
+            self._folder.make()
+        return self._folder
+
+    @folder.setter
+    def folder(self, folder: str | None) -> None:
+        self._folder = folder
 
     def status(self, text: str) -> Done:
         """Say in a few words what is being done now."""
@@ -111,3 +126,53 @@ class Context:
     async def tell(self, text: str) -> None:
         """Tell the session something now, while the work goes on."""
         await self._sink.tell(text)
+
+
+Carry = Callable[[Coroutine[Any, Any, Any]], Any]
+"""Carries a coroutine out for a thread that waits for it."""
+
+
+class BlockingContext:
+    """The same for a plain function: what it asks or waits for blocks its thread."""
+
+    __slots__ = ("_carry", "_inner", "output", "progress", "status")
+
+    def __init__(self, inner: Context, carry: Carry) -> None:
+        self._inner = inner
+        self._carry = carry
+        self.status = inner.status
+        self.output = inner.output
+        self.progress = inner.progress
+
+    @property
+    def session(self) -> Any:
+        """The session that called; None where none did."""
+        return self._inner.session
+
+    @property
+    def task(self) -> Any:
+        """The id of the task, once it has one."""
+        return self._inner.task
+
+    @property
+    def folder(self) -> str | None:
+        """Where file tools may work; None where the session has no folder."""
+        return self._inner.folder
+
+    def ask(
+        self,
+        question: str,
+        *,
+        schema: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> Any:
+        """Ask the session and wait for the answer; see `Context.ask`."""
+        return self._carry(self._inner.ask(question, schema=schema, timeout=timeout))
+
+    def receive(self, *, timeout: float | None = None) -> str:
+        """Wait for the next message to this task; see `Context.receive`."""
+        return self._carry(self._inner.receive(timeout=timeout))
+
+    def tell(self, text: str) -> None:
+        """Tell the session something now, while the work goes on."""
+        self._carry(self._inner.tell(text))

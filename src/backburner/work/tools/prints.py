@@ -1,7 +1,8 @@
 """What a tool prints belongs to its own log (C4), though all of them share one standard output.
 
-Each call runs in a context of its own (`contextvars`), which its threads and tasks inherit; what
-is printed within one goes to that call, and everything else where it always went.
+Each call runs in a context of its own (`contextvars`), which its tasks and `asyncio.to_thread`
+inherit; what is printed within one goes to that call, and everything else where it always went. So
+does what a thread prints that a tool has started by itself: such threads inherit nothing.
 """
 
 import contextvars

@@ -12,8 +12,10 @@ import functools
 import os
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
+
+from backburner.work.tools.context import BlockingContext, Context
 
 _IDLE_S = 5.0
 """How long a thread waits for another call: starting one takes longer than most calls."""
@@ -51,6 +53,16 @@ def in_thread(function: Callable[..., Any], kwargs: dict[str, Any]) -> "asyncio.
         threading.Thread(target=_serve, args=(inbox,), name=name, daemon=True).start()
     inbox.put(call)
     return answer
+
+
+def blocking(context: Context) -> BlockingContext:
+    """The context for a function that is called in a thread; from the loop that it calls back."""
+    loop = asyncio.get_running_loop()
+
+    def carry(coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+
+    return BlockingContext(context, carry)
 
 
 def _serve(inbox: _Inbox) -> None:

@@ -20,7 +20,7 @@ from backburner.model.redaction import VALUE_MAX_CHARS, redact
 from backburner.work.tools.arguments import Arguments, arguments_of, nothing_checked
 from backburner.work.tools.context import Context
 from backburner.work.tools.nowhere import nowhere
-from backburner.work.tools.threads import in_thread
+from backburner.work.tools.threads import blocking, in_thread
 
 Function = Callable[..., Any]
 Narration = str | Callable[[Mapping[str, Any]], str]
@@ -119,7 +119,8 @@ class Tool:
         if function is None:
             raise UsageError(f"the tool {self.name} has nothing that carries it out")
         if (name := self.arguments.context) is not None:
-            kwargs = {**kwargs, name: nowhere() if context is None else context}
+            given = nowhere() if context is None else context
+            kwargs = {**kwargs, name: given if self.is_async else blocking(given)}
         return function(**kwargs) if self.is_async else in_thread(function, kwargs)
 
     def narrate(self, arguments: Mapping[str, Any]) -> str | None:

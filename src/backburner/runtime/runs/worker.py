@@ -9,39 +9,32 @@ lock; what it leaves behind when it dies is seen to by the keeper (`recovery`).
 import asyncio
 import contextlib
 import logging
-import os
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from backburner.model import clock
 from backburner.model.ending import Ending
 from backburner.model.errors import (
     BackburnerError,
     LimitReached,
     StoreClosed,
-    StoreUnusable,
     UsageError,
 )
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.states import ErrorKind
-from backburner.model.task import EndedFor, NewTask, Place, Task
-from backburner.model.worker import Worker, new_worker_id
+from backburner.model.task import EndedFor, NewTask, Task
 from backburner.runtime.children import stop_children
 from backburner.runtime.feed import Feed
 from backburner.runtime.runs.archive import Archivist
-from backburner.runtime.runs.lock import WorkerLock
+from backburner.runtime.runs.presence import Presence
 from backburner.runtime.runs.recovery import copied_hand_over, let_go
 from backburner.runtime.runs.run import Run, Work, result_document
 from backburner.runtime.scribe import insist
 from backburner.runtime.unstarted import leave_result
 from backburner.store.protocol import Output, Scope, Store
-from backburner.work import handover
 from backburner.work.artifacts import put_images
 from backburner.work.log.bounds import LogBounds
-from backburner.work.process.identity import boot_id
-from backburner.work.python import worker_launch
 
 _log = logging.getLogger("backburner.runs")
 
@@ -70,10 +63,7 @@ class RunWorker:
         self.home = home
         self.find_work: Callable[[Task], Claim | None] = lambda _: None
         """What this application can do for a task that waits for one."""
-        self._id = new_worker_id()
-        self._lock: WorkerLock | None = None
-        self._hand_over: str | None = None
-        self._registering: asyncio.Future[None] | None = None
+        self._presence = Presence(store, home, self.report)
         self._archivist = Archivist()
         self._drafts: set[Run] = set()
         """Calls that are not on record."""
@@ -84,8 +74,6 @@ class RunWorker:
         self._unsubscribe = store.on_change(self._bell.set)
         self._attending = asyncio.create_task(self._attend())
         self.bounds = LogBounds(settings.log_head, settings.log_tail)
-        self._boot_id = boot_id()
-        self._pid = os.getpid()
         self._closing = False
 
     def report(self, text: str) -> None:
@@ -153,11 +141,9 @@ class RunWorker:
         parked: bool = False,
         began: tuple[int, int] | None = None,
     ) -> tuple[Task, bool]:
-        await self.be_known()
-        if self._hand_over is None and new.spec.get("reference"):
-            await self._leave_hand_over()
-        at, boot = began or (None, clock.boot_now())
-        place = Place(self._boot_id, boot, self._pid, worker=self._id)
+        await self._presence.begin(importable=bool(new.spec.get("reference")))
+        at, boot = began or (None, None)
+        place = self._presence.place(boot)
         return await self.store.begin(new, place, limit=limit, parked=parked, began_at=at)
 
     def take_on(self, run: Run, task: Task) -> None:
@@ -190,44 +176,6 @@ class RunWorker:
         self._see_to_end(run, counted=False)
         return task
 
-    # Being known
-
-    async def be_known(self) -> None:
-        """Before the first task is written: a lock that tells whether we live, and our name."""
-        if self._lock is not None:
-            return
-        if self._registering is None:
-            self._registering = asyncio.ensure_future(self._register())
-        await asyncio.shield(self._registering)
-
-    async def _register(self) -> None:
-        try:
-            lock = WorkerLock(self.home, self._id)
-            try:
-                await self.store.register_worker(self._as_recorded())
-            except BackburnerError:
-                lock.release()
-                raise
-        except (BackburnerError, OSError) as error:
-            self._registering = None  # the next one who needs it tries again
-            if isinstance(error, BackburnerError):
-                raise
-            raise StoreUnusable(f"{self.home.workers} cannot be used: {error}") from error
-        self._lock = lock
-
-    async def _leave_hand_over(self) -> None:
-        """So that the keeper can take up, in a process, what others can import (E11)."""
-        self._hand_over = ""
-        try:
-            self._hand_over = handover.leave(self.home, self._id, worker_launch(os.getcwd()))
-        except OSError as error:
-            self.report(f"runs of this application cannot be taken up by the keeper: {error}")
-            return
-        await self.store.register_worker(self._as_recorded())
-
-    def _as_recorded(self) -> Worker:
-        return Worker(self._id, self._boot_id, self._pid, self._hand_over or None)
-
     # Attending
 
     def look_again(self) -> None:
@@ -241,7 +189,9 @@ class RunWorker:
             self._bell.clear()
             try:
                 if self._runs:
-                    for task_id, stop in (await self.store.stops_of_worker(self._id)).items():
+                    for task_id, stop in (
+                        await self.store.stops_of_worker(self._presence.id)
+                    ).items():
                         if run := self._runs.get(task_id):
                             run.end(EndedFor.STOP, stop.grace_s)
                 for task in await self.store.waiting_for_application():
@@ -272,9 +222,8 @@ class RunWorker:
         )  # fmt: skip
         run = self.draft(new, session=claim.session, folder=claim.folder)
         with self._place(run):
-            await self.be_known()
-            place = Place(self._boot_id, clock.boot_now(), self._pid, worker=self._id)
-            claimed = await self.store.claim(task.id, task.attempt, place)
+            await self._presence.begin()
+            claimed = await self.store.claim(task.id, task.attempt, self._presence.place())
             if claimed is None:
                 return  # another one was quicker
             await self._go(run, claimed, claim.work)
@@ -370,13 +319,7 @@ class RunWorker:
         if self._finishing:
             await asyncio.wait(self._finishing, timeout=_CLOSING_S)
         self._archivist.close()
-        if self._registering is not None:  # it may be under way
-            await asyncio.wait([self._registering])
-        if self._lock is not None:
-            with contextlib.suppress(BackburnerError):
-                await self.store.remove_worker(self._id)
-            handover.discard(self.home, self._id, self._hand_over or None)
-            self._lock.release()
+        await self._presence.end()
 
     async def _cancel_drafts(self) -> None:
         """Calls whose budget is not spent: nobody would hear of their ends."""
@@ -401,7 +344,5 @@ class RunWorker:
         run.end_is_recorded(None)
 
     async def _let_go(self, task: Task) -> None:
-        worker = self._as_recorded()
-        await let_go(
-            self.store, self.home, task, copied_hand_over(self.home, worker, task), _CLOSED
-        )
+        piece = copied_hand_over(self.home, self._presence.worker, task)
+        await let_go(self.store, self.home, task, piece, _CLOSED)

@@ -1,9 +1,11 @@
 """A server that speaks the wire protocol of Anthropic: messages, streamed or whole, with tools.
 
 What it answers is a function of the request; unless told it says good day, whatever it is asked.
+A request that continues a thread, and so brings only what is new, is made whole first.
 """
 
 import contextlib
+import itertools
 import json
 import threading
 from collections.abc import Callable, Generator, Iterator
@@ -27,6 +29,9 @@ class _Handler(BaseHTTPRequestHandler):
     """Answers whoever has the key."""
 
     model: Model
+    threads: dict[str, dict[str, Any]]
+    """The whole of what was asked and answered, by the id of the answer."""
+    numbers: Iterator[int]
     protocol_version = "HTTP/1.1"
 
     def do_HEAD(self) -> None:
@@ -45,11 +50,17 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(404, "application/json", json.dumps({"type": "error", "error": error}))
             return
         headers = {name.lower(): value for name, value in self.headers.items()}
-        turn = type(self).model(Asked(self.path, headers, body))
+        thread: dict[str, str] = body.get("thread") or {}
+        if thread.get("type") == "continue":
+            earlier = self.threads[thread["previous_message_id"]]
+            body = earlier | body | {"messages": earlier["messages"] + body["messages"]}
+        whole = _message(next(self.numbers), type(self).model(Asked(self.path, headers, body)))
+        said = {"role": "assistant", "content": whole["content"]}
+        self.threads[whole["id"]] = body | {"messages": [*body["messages"], said]}
         if not body.get("stream"):
-            self._answer(200, "application/json", json.dumps(_message(turn)))
+            self._answer(200, "application/json", json.dumps(whole))
             return
-        events = [f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in _events(turn)]
+        events = [f"event: {each['type']}\ndata: {json.dumps(each)}\n\n" for each in _events(whole)]
         self._answer(200, "text/event-stream", "".join(events))
 
     def _answer(self, status: int, kind: str, text: str) -> None:
@@ -65,17 +76,22 @@ class _Handler(BaseHTTPRequestHandler):
         """Not on our terminal."""
 
 
-def _message(turn: Says | Calls) -> dict[str, Any]:
+def _message(number: int, turn: Says | Calls) -> dict[str, Any]:
     """The whole answer."""
     if isinstance(turn, Says):
         content: list[dict[str, Any]] = [{"type": "text", "text": turn.text}]
     else:
         content = [
-            {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": json.loads(text)}
-            for number, (name, text) in enumerate(turn.as_texts())
+            {
+                "type": "tool_use",
+                "id": f"toolu_{number}_{index}",
+                "name": name,
+                "input": json.loads(text),
+            }
+            for index, (name, text) in enumerate(turn.as_texts())
         ]
     return {
-        "id": "m1",
+        "id": f"msg_{number}",
         "type": "message",
         "role": "assistant",
         "model": "claude-x",
@@ -86,9 +102,8 @@ def _message(turn: Says | Calls) -> dict[str, Any]:
     }
 
 
-def _events(turn: Says | Calls) -> Iterator[dict[str, Any]]:
+def _events(whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """The same in pieces."""
-    whole = _message(turn)
     begun: dict[str, Any] = whole | {"content": [], "stop_reason": None}
     yield {
         "type": "message_start",
@@ -118,6 +133,8 @@ def anthropic_server(model: Model = _good_day) -> Generator[str]:
         """Knows its model."""
 
     Handler.model = staticmethod(model)
+    Handler.threads = {}
+    Handler.numbers = itertools.count(1)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})

@@ -6,6 +6,7 @@ the model.
 """
 
 import contextlib
+import itertools
 import json
 import threading
 from collections.abc import Callable, Generator, Mapping
@@ -20,6 +21,9 @@ USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
 
 _PIECE_CHARS = 4
 """A text comes in pieces of this size, as from a model."""
+
+_call_numbers = itertools.count(1)
+"""No two calls have the same id, in whatever request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +215,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _call(self, turn: Calls) -> None:
         self._begin()
         for index, (name, text) in enumerate(turn.as_texts()):
-            call: dict[str, Any] = {"index": index, "id": f"call_{index}", "type": "function"}
+            call: dict[str, Any] = {"index": index, "id": f"call_{next(_call_numbers)}"}
+            call["type"] = "function"
             first = call | {"function": {"name": name, "arguments": ""}}
             self._chunk({"tool_calls": [first]})
             for at in range(0, len(text), _PIECE_CHARS):
@@ -249,8 +254,9 @@ class _Handler(BaseHTTPRequestHandler):
         return done
 
     def _function_call(self, number: int, name: str, arguments: str) -> dict[str, Any]:
-        at = {"output_index": number, "item_id": f"fc_{number}"}
-        item = {"id": f"fc_{number}", "type": "function_call", "call_id": f"call_{number}"}
+        own = next(_call_numbers)
+        at = {"output_index": number, "item_id": f"fc_{own}"}
+        item = {"id": f"fc_{own}", "type": "function_call", "call_id": f"call_{own}"}
         item |= {"name": name, "arguments": "", "status": "in_progress"}
         self._notify("response.output_item.added", output_index=number, item=item)
         self._notify("response.function_call_arguments.delta", delta=arguments, **at)
@@ -307,11 +313,11 @@ def _whole_completion(turn: Says | Calls) -> dict[str, Any]:
     else:
         message["tool_calls"] = [
             {
-                "id": f"call_{index}",
+                "id": f"call_{next(_call_numbers)}",
                 "type": "function",
                 "function": {"name": name, "arguments": text},
             }
-            for index, (name, text) in enumerate(turn.as_texts())
+            for name, text in turn.as_texts()
         ]
     finish = turn.finish if isinstance(turn, Says) else "tool_calls"
     choice = {"index": 0, "message": message, "finish_reason": finish}
@@ -333,7 +339,7 @@ def _whole_response(turn: Says | Calls) -> dict[str, Any]:
             "arguments": text,
             "status": "completed",
         }
-        for number, (name, text) in enumerate(turn.as_texts())
+        for number, (name, text) in zip(_call_numbers, turn.as_texts(), strict=False)
     ]
     return _response("completed", items)
 

@@ -1,6 +1,8 @@
 """X1, X3, X7: what a model is offered, what it may give, and what rides along with an answer."""
 
+import asyncio
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backburner import Backburner, Context, InvalidArguments, SignalState, UsageError
+from backburner import (
+    Backburner,
+    Context,
+    InvalidArguments,
+    SignalState,
+    StoreBusy,
+    UsageError,
+    tool,
+)
+from backburner.store.protocol import Scope
 from backburner.tools.arguments import checked
 from backburner.tools.canonical import Canonical
 from backburner.tools.seen import Answer, Offer, Parameter
+from backburner.tools.toolset import Toolset
 
 NAMES = [
     "background_run",
@@ -188,6 +200,149 @@ async def test_whatever_goes_wrong_is_an_answer(home: Path) -> None:
             answer = await tools.call(name, arguments)
             assert answer.is_error, (name, arguments, answer)
             assert said in answer.text
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+endless: dict[str, Any] = {}
+endless["endless"] = endless
+
+HOSTILE: list[tuple[Any, Any, str]] = [
+    (["x"], {}, "there is no tool ['x']"),
+    (nested(5000), {}, "there is no tool"),
+    (None, {}, "there is no tool None"),
+    ("background_list", nested(5000), "the arguments are no object"),
+    ("background_list", {("a", "b"): 1}, "no such argument"),
+    ("background_list", {10**5000: 1}, "int: no such argument"),
+    ("background_run", {"command": nested(5000)}, "command: it has to be a text"),
+    ("background_run", {"tool": "give", "args": {"x": nested(900)}}, "args: "),
+    ("background_run", {"tool": "give", "args": endless}, "args: the arguments are no JSON"),
+    ("background_run", {"tool": "give", "args": {"x": float("nan")}}, "args: the arguments are no"),
+    ("background_run", {"tool": "give", "args": '{"x": NaN}'}, "args: it has to be a JSON object"),
+    ("background_run", '{"tool": "give", "args": {"x": Infinity}}', "the arguments are no JSON"),
+    ("background_run", {"tool": "give", "args": {1: 2}}, "args: arguments are given by name"),
+    ("background_run", {"tool": "give", "args": {"x": object()}}, "args: the arguments are no"),
+    ("background_run", {"tool": "give", "args": {"x": "y" * 2**20}}, "longer than 1024 KiB"),
+    ("background_run", "[" * 100_000, "the arguments are no JSON"),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments", "said"), HOSTILE)
+async def test_whatever_a_model_writes_is_answered(
+    home: Path, name: Any, arguments: Any, said: str
+) -> None:
+    async with Backburner.open(home) as bb:
+        bb.registry.add(give)
+        tools = bb.session("s").toolset()
+        answer = await tools.call(name, arguments)
+        assert answer.is_error
+        assert said in answer.text
+        assert len(answer.text) < 600
+
+
+@pytest.mark.parametrize("schedule", [{1: 2}, {"cron_expression": ["*"]}, {"x" * 5000: "y"}])
+async def test_e9_a_schedule_that_is_none_is_answered(home: Path, schedule: Any) -> None:
+    async with Backburner.open(home) as bb:
+        bb.registry.add(give)
+        tools = bb.session("s").toolset(dialect="spawn_background")
+        given = {"tool": "give", "args": {"x": 1}, "schedule": schedule}
+        answer = await tools.call("spawn_background", given)
+        assert answer.is_error
+        assert answer.text.startswith(("schedule: ", "spawn_background: schedule: "))
+
+
+@tool(background=True)
+def give(x: Any) -> None:
+    """Takes anything."""
+
+
+async def test_e1_what_we_did_not_foresee_is_an_answer_with_a_reference(
+    home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    done: list[str] = []
+
+    async def broken(given: dict[str, Any]) -> Answer:
+        raise ZeroDivisionError(f"at 10.0.0.3 with {given['text']}")
+
+    async def fine(given: dict[str, Any]) -> Answer:
+        done.append(given["text"])
+        return Answer("done")
+
+    class Broken(Toolset):
+        async def accompany(self, answer: Answer) -> Answer:
+            raise RuntimeError("nothing rides along today")
+
+    parameters = (Parameter("text", "string"),)
+    offers = [Offer("broken", "", parameters, broken), Offer("fine", "", parameters, fine)]
+    async with Backburner.open(home) as bb:
+        tools = Toolset(offers, bb.store, Scope("local", "s"))
+        with caplog.at_level(logging.ERROR, logger="backburner.tools"):
+            answer = await tools.call("broken", {"text": "abc"})
+            assert (answer.is_error, answer.data["error"]["code"]) == (True, "internal")
+            assert answer.text.startswith("an internal error happened in broken (reference ie_")
+            assert "10.0.0.3" not in str(answer)
+            logged = caplog.records[0].getMessage()
+            assert answer.text.partition("reference ")[2].rstrip(")") in logged
+            assert "ZeroDivisionError: at 10.0.0.3 with abc" in logged
+            other = Broken(offers, bb.store, Scope("local", "s"))
+            answer = await other.call("fine", {"text": "abc"})
+    assert (answer.text, answer.is_error, done) == ("done", False, ["abc"]), "what is done is done"
+    assert "nothing rides along today" in caplog.records[1].getMessage()
+
+
+async def test_x1_what_a_parallel_call_was_told_is_not_forgotten(home: Path) -> None:
+    async with Backburner.open(home) as bb:
+        session = bb.session("s")
+
+        async def told(title: str) -> None:
+            await (await session.run("true", title=title)).wait(30)
+
+        await told("first")
+        tools = session.toolset()
+        assert "first" in (await tools.call("background_list")).text
+        await told("second")
+        store = bb.store
+        acknowledge = store.acknowledge
+        entered, go = asyncio.Event(), asyncio.Event()
+
+        async def slowly(*given: Any) -> Any:
+            entered.set()
+            await go.wait()
+            return await acknowledge(*given)
+
+        store.acknowledge = slowly  # type: ignore[method-assign]
+        slow = asyncio.create_task(tools.heard())
+        await entered.wait()
+        assert "second" in (await tools.call("background_list")).text, "a call at the same time"
+        go.set()
+        await slow
+        await tools.heard()
+        states = {signal.record.state for signal in await session.told()}
+        assert states == {SignalState.DELIVERED}
+
+
+async def test_x1_what_could_not_be_acknowledged_is_acknowledged_later(home: Path) -> None:
+    async with Backburner.open(home) as bb:
+        session = bb.session("s")
+        tools = session.toolset()
+        await (await session.run("true")).wait(30)
+        await tools.call("background_list")
+        acknowledge = bb.store.acknowledge
+
+        async def cannot(*_: Any) -> Any:
+            raise StoreBusy("not now")
+
+        bb.store.acknowledge = cannot  # type: ignore[method-assign]
+        await tools.heard()
+        bb.store.acknowledge = acknowledge  # type: ignore[method-assign]
+        await tools.heard()
+        (signal,) = await session.told()
+        assert signal.record.state is SignalState.DELIVERED
 
 
 async def test_a_task_of_another_session_does_not_exist_for_a_model(home: Path) -> None:

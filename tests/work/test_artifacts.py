@@ -9,9 +9,10 @@ import pytest
 
 from backburner.model.errors import BackburnerError, LimitReached, NotAllowed, NotFound, UsageError
 from backburner.model.home import AttemptFolder
-from backburner.model.limits import Settings
+from backburner.model.limits import ARTIFACTS_MAX, Settings
+from backburner.model.outcome import Image
 from backburner.work import artifacts
-from backburner.work.artifacts import add, artifacts_of, check
+from backburner.work.artifacts import add, artifacts_of, check, put_images
 
 SETTINGS = Settings()
 
@@ -208,3 +209,25 @@ def test_x5_any_number_of_processes_may_add_at_once_within_the_limit(
     ]
     assert sorted(bool(each.wait(60)) for each in started) == [False] * 5 + [True] * 3
     assert len(os.listdir(folder.artifacts)) == 5
+
+
+def test_e1_pictures_are_kept_within_the_limits_of_files(folder: AttemptFolder) -> None:
+    limits = Settings(artifact_limit=5, artifacts_limit=8)
+    pictures = [
+        Image(b"1234"),
+        Image(b"123456", name="../large.png"),
+        Image(b"1234", "image/svg+xml"),
+        Image(b"1", name="../a"),
+    ]
+    kept, refused = put_images(folder, pictures, limits)
+    assert names(folder) == sorted(os.path.basename(path) for path in kept)
+    assert names(folder) == ["_._a", "image-1.png", "image-3.svg"][1:]
+    assert [Path(path).read_bytes() for path in kept] == [b"1234", b"1234"]
+    assert all("a picture was not kept" in reason for reason in refused)
+    assert "larger than 5 bytes" in refused[0]
+    assert "larger than 8 bytes" in refused[1]
+
+
+def test_e1_no_more_pictures_are_kept_than_there_may_be_files(folder: AttemptFolder) -> None:
+    kept, refused = put_images(folder, [Image(b"x")] * (ARTIFACTS_MAX + 5))
+    assert (len(kept), len(refused)) == (ARTIFACTS_MAX, 1)

@@ -2,14 +2,20 @@
 
 import json
 import math
+import reprlib
 from collections.abc import Mapping
 from typing import Any, cast
 
-from backburner.model.errors import InvalidArguments
+from backburner.model.errors import InvalidArguments, UsageError
 from backburner.tools.seen import Offer, Parameter
+from backburner.work.python import check_arguments
 
 _TEXT_MAX = 1024 * 1024
 _SHOWN_MAX = 60
+
+_repr = reprlib.Repr()
+_repr.maxlevel = 3
+_repr.maxstring = _repr.maxother = 2 * _SHOWN_MAX
 
 
 def checked(offer: Offer, given: Any) -> dict[str, Any]:
@@ -28,7 +34,7 @@ def checked(offer: Offer, given: Any) -> dict[str, Any]:
     for name, value in arguments.items():
         parameter = parameters.get(name) if isinstance(name, str) else None
         if parameter is None:
-            wrong.append(f"{_shown(name)}: no such argument")
+            wrong.append(f"{shown(name)}: no such argument")
         elif value is not None:
             try:
                 values[parameter.name] = _fitting(parameter, value)
@@ -48,7 +54,7 @@ def _parsed(text: str) -> Any:
     if len(text) > _TEXT_MAX:
         raise InvalidArguments("the arguments are longer than 1 MiB")
     try:
-        return json.loads(text) if text.strip() else {}
+        return json.loads(text, parse_constant=_no_number) if text.strip() else {}
     except (ValueError, RecursionError):
         raise InvalidArguments("the arguments are no JSON", remedy="give an object") from None
 
@@ -64,13 +70,13 @@ def _fitting(parameter: Parameter, value: Any) -> Any:
         case _:
             fitting = _object(value)
     if parameter.choices and fitting not in parameter.choices:
-        raise ValueError(f"{_shown(fitting)} is none of {', '.join(parameter.choices)}")
+        raise ValueError(f"{shown(fitting)} is none of {', '.join(parameter.choices)}")
     return fitting
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"it has to be a text, and not {_shown(value)}")  # noqa: TRY004
+        raise ValueError(f"it has to be a text, and not {shown(value)}")  # noqa: TRY004
     if len(value) > _TEXT_MAX:
         raise ValueError("it is longer than 1 MiB")
     try:
@@ -85,7 +91,7 @@ def _truth(value: Any) -> bool:
         return value
     if isinstance(value, str) and value.lower() in ("true", "false"):
         return value.lower() == "true"
-    raise ValueError(f"it has to be true or false, and not {_shown(value)}")
+    raise ValueError(f"it has to be true or false, and not {shown(value)}")
 
 
 def _number(value: Any, *, whole: bool) -> float | int:
@@ -108,17 +114,30 @@ def _number(value: Any, *, whole: bool) -> float | int:
 def _object(value: Any) -> dict[str, Any]:
     if isinstance(value, str):  # as a strict schema has it
         try:
-            value = json.loads(value) if value.strip() else {}
+            value = json.loads(value, parse_constant=_no_number) if value.strip() else {}
         except (ValueError, RecursionError):
             raise ValueError("it has to be a JSON object") from None
     if not isinstance(value, dict):
-        raise ValueError(f"it has to be an object, and not {_shown(value)}")  # noqa: TRY004
-    return cast("dict[str, Any]", value)
+        raise ValueError(f"it has to be an object, and not {shown(value)}")  # noqa: TRY004
+    given = cast("dict[str, Any]", value)
+    try:
+        check_arguments(given)
+    except UsageError as error:
+        raise ValueError(str(error)) from None
+    return given
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
+def shown(value: Any) -> str:
+    """What was given, in a few characters, however large or deep it is."""
+    try:
+        text = _repr.repr(value)
+    except Exception:  # noqa: BLE001 - a number of many thousand digits, and what a type brings along
+        text = type(value).__name__
     return text if len(text) <= _SHOWN_MAX else text[: _SHOWN_MAX - 1] + "…"
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no JSON")
 
 
 def _known(offer: Offer) -> str:

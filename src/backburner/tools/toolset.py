@@ -10,15 +10,16 @@ import contextlib
 import itertools
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
-from backburner.model.errors import BackburnerError, UsageError
+from backburner.model.errors import BackburnerError, InternalError, UsageError
 from backburner.model.limits import SIGNAL_LEASE_S
 from backburner.model.redaction import redact_text
 from backburner.model.signals import Signal
 from backburner.store.protocol import Scope, Store
-from backburner.tools.arguments import checked
+from backburner.tools.arguments import checked, shown
 from backburner.tools.seen import Answer, Form, Offer, by_name
+from backburner.work.tools.execution import failure_of
 
 _numbers = itertools.count(1)
 
@@ -61,31 +62,46 @@ class Toolset:
 
     async def call(self, name: str, arguments: Any = None) -> Answer:
         """Call a tool. Whatever goes wrong is an answer too, in words for the model."""
-        offer = self._offers.get(name)
+        offer = self._offers.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
         if offer is None:
             known = ", ".join(self._offers)
-            return Answer(f"there is no tool {name!r:.80} (known are {known})", is_error=True)
-        await self._delivered()
+            return Answer(f"there is no tool {shown(name)} (known are {known})", is_error=True)
+        answer: Answer | None = None
         try:
-            answer = await offer.handler(checked(offer, {} if arguments is None else arguments))
+            await self.heard()
+            answer = await self._answer(offer, arguments)
+            return await self.accompany(answer)
+        except Exception as error:  # noqa: BLE001 - the model goes on whatever we did not foresee
+            told = _unforeseen(error, offer.name, arguments)
+            return answer or told  # what was done is done
+
+    async def _answer(self, offer: Offer, arguments: Any) -> Answer:
+        try:
+            return await offer.handler(checked(offer, {} if arguments is None else arguments))
         except BackburnerError as error:
-            text = redact_text(str(error))
-            answer = Answer(text, {"error": {"code": error.code, "message": text}}, is_error=True)
-        return await self._with_signals(answer)
+            return _failed(error.code, redact_text(str(error)))
 
     async def close(self) -> None:
         """The client is gone: what it was shown and did not come back for goes to the next."""
         await self._store.release_signals(self._consumer)
 
-    async def _delivered(self) -> None:
-        if self._shown:
+    async def heard(self) -> None:
+        """The client calls again, so it has read what rode along; `call` says so by itself."""
+        if not self._shown:
+            return
+        heard, self._shown = self._shown, []  # a call at the same time may add to it
+        done = False
+        try:
             with contextlib.suppress(BackburnerError):  # it is told again, under the same key
-                await self._store.acknowledge(self._shown, self._scope)
-                self._shown = []
+                await self._store.acknowledge(heard, self._scope)
+                done = True
+        finally:
+            if not done:
+                self._shown[:0] = heard
 
     async def riding_along(self) -> list[Signal]:
         """What goes with an answer that this client gets from elsewhere, as with those of `call`"""
-        await self._delivered()
+        await self.heard()
         return await self._taken()
 
     async def _taken(self) -> list[Signal]:
@@ -93,7 +109,8 @@ class Toolset:
         self._shown += [signal.key for signal in signals]
         return signals
 
-    async def _with_signals(self, answer: Answer) -> Answer:
+    async def accompany(self, answer: Answer) -> Answer:
+        """The answer, and what rides along; for answers to calls that this set has not made."""
         signals = await self._taken()
         if not signals:
             return answer
@@ -108,6 +125,17 @@ class Toolset:
             )
         except BackburnerError:  # a full disk: what was called for is answered all the same
             return []
+
+
+def _failed(code: str, text: str) -> Answer:
+    return Answer(text, {"error": {"code": code, "message": text}}, is_error=True)
+
+
+def _unforeseen(error: Exception, name: str, arguments: Any) -> Answer:
+    """It is logged whole; the model gets a reference."""
+    given = cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
+    failure = failure_of(error, name=name, arguments=given, ours=True)
+    return _failed(InternalError.code, failure.message)
 
 
 def _document(signal: Signal) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from backburner.model.home import AttemptFolder
 from backburner.model.limits import ARTIFACTS_MAX, Settings
 from backburner.model.outcome import Image
 
+_UNLESS_TOLD = Settings()
 _NEW = ".new"
 _PIECE = 1024 * 1024
 _NAME_MAX_BYTES = 200
@@ -70,25 +71,49 @@ def add(folder: AttemptFolder, path: str, name: str | None, limits: Settings) ->
     return Artifact(chosen, size, f"{place}/{chosen}")
 
 
-def put_images(folder: AttemptFolder, images: Sequence[Image]) -> list[str]:
-    """Keep the pictures that a tool or an agent gave back. Answers where they are.
+def put_images(
+    folder: AttemptFolder, images: Sequence[Image], limits: Settings = _UNLESS_TOLD
+) -> tuple[list[str], list[str]]:
+    """Keep the pictures that a tool or an agent gave back, each where the limits let it.
 
-    As many as there may be files at all; OSError where there is no room.
+    Answers where they are, and why others were not kept. OSError where there is no room.
     """
-    paths: list[str] = []
+    kept: list[str] = []
+    refused: list[str] = []
     with _locked(folder) as place:
+        others = artifacts_of(folder)
         for number, image in enumerate(images, 1):
-            others = artifacts_of(folder)
-            if len(others) >= ARTIFACTS_MAX:
-                break
             kind = image.media_type.partition("/")[2].partition("+")[0] or "bin"
-            name = _free_name(_safe_name(image.name or f"image-{number}.{kind}"), others)
-            new = f"{place}/{_NEW}"
-            with open(new, "wb") as file:
-                file.write(image.data)
-            os.rename(new, f"{place}/{name}")
-            paths.append(f"{place}/{name}")
-    return paths
+            wanted = _safe_name(image.name or f"image-{number}.{kind}")
+            try:
+                if len(image.data) > limits.artifact_limit:
+                    raise _too_large(wanted, limits.artifact_limit)
+                _refuse_too_many(others, len(image.data), limits)
+            except LimitReached as error:
+                refused.append(f"a picture was not kept: {error}")
+                if len(others) >= ARTIFACTS_MAX:
+                    break  # the same holds for all that come
+                continue
+            name = _free_name(wanted, others)
+            path = f"{place}/{name}"
+            _write_new(f"{place}/{_NEW}", path, image.data)
+            others.append(Artifact(name, len(image.data), path))
+            kept.append(path)
+    return kept, refused
+
+
+def _write_new(new: str, path: str, data: bytes) -> None:
+    try:
+        fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        try:
+            _write_all(fd, data)
+        finally:
+            os.close(fd)
+        os.rename(new, path)
+    except OSError:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(new)
+        raise
 
 
 @contextlib.contextmanager

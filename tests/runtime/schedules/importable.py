@@ -5,10 +5,10 @@ from pathlib import Path
 from backburner import Context, tool
 
 
-def write(path: str, text: str, api_key: str = "") -> str:
+def write(path: str, text: str) -> str:
     """Append to a file."""
     with Path(path).open("a") as file:
-        file.write(f"{text}{api_key}\n")
+        file.write(f"{text}\n")
     return f"wrote {text}"
 
 
@@ -18,3 +18,8 @@ async def note_down(context: Context, path: str, text: str) -> dict[str, str]:
     await context.status("writing")
     write(path, text)
     return {"written": text}
+
+
+@tool(background=True)
+async def sign_in(account: dict[str, str]) -> None:
+    """Sign in somewhere."""

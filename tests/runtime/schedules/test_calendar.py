@@ -252,3 +252,27 @@ def test_e9_a_year_of_every_minute_goes_up_by_minutes() -> None:
     steps = {later - earlier for earlier, later in pairwise(seen)}
     assert steps == {30 * 60 * SECOND}, [rfc3339(each) for each in seen[:3]]
     assert timedelta(microseconds=seen[-1] - at) == timedelta(days=365)
+
+
+@pytest.mark.parametrize("expression", ["* * * * *", "*/7 * * * *", "* 0-11 * * *", "0 9,10 * * *"])
+def test_e9_jitter_makes_no_long_search(expression: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A day of jitter lies a day back, with 1440 minutes; only the last of them can matter."""
+    wide = calendar(expression, jitter=86400.0)
+    asked = 0
+    following = Calendar.following
+
+    def counted(self: Calendar, after: int) -> int | None:
+        nonlocal asked
+        asked += 1
+        return following(self, after)
+
+    for hour in range(24):
+        now = (hour * 3600 + 1234) * SECOND
+        nominal: int | None = following(wide, now - 86400 * SECOND - 1)
+        while nominal is not None and wide.due(nominal) <= now:
+            nominal = following(wide, nominal)
+        asked = 0
+        with monkeypatch.context() as patch:
+            patch.setattr(Calendar, "following", counted)
+            assert wide.next_due(now) == nominal
+        assert asked < 30

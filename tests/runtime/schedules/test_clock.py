@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,68 @@ async def test_e9_a_clock_that_is_set_forward_or_back(
             assert schedule.record.fired == 1
             assert [firing.skipped for firing in await schedule.firings()] == [True, False]
             assert reports == []
+
+
+async def test_e9_a_clock_that_was_a_year_ahead_does_not_cost_a_year(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LONGEST_NAP_S", 0.05)
+    with nobody_keeps(home):
+        async with Backburner.open(home) as bb:
+            session = bb.session()
+            schedule = await session.schedule("0 12 * * *", "true")
+            first = schedule.record.next_at
+            assert first is not None
+
+            async def expected(nominal: Instant) -> bool:
+                return (await schedule.refresh()).record.next_at == nominal
+
+            async with ticking(bb, home):
+                set_clock(monkeypatch, first + 365 * DAY + SECOND)
+                await wait_until_async(lambda: expected(first + 366 * DAY))
+                set_clock(monkeypatch, first + 3600 * SECOND)
+                await wait_until_async(lambda: expected(first + DAY))
+                set_clock(monkeypatch, first + 365 * DAY + SECOND)
+                await wait_until_async(lambda: expected(first + 366 * DAY))
+            # Set right while nobody was there.
+            set_clock(monkeypatch, first + DAY + 3600 * SECOND)
+            async with ticking(bb, home) as reports:
+                await wait_until_async(lambda: expected(first + 2 * DAY))
+            assert reports == []
+            for task in await session.tasks():
+                await task.stop()
+
+
+async def test_e9_a_single_time_that_finds_no_room_fires_when_there_is(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LONGEST_NAP_S", 0.05)
+    with nobody_keeps(home):
+        async with Backburner.open(home, settings=Settings(shell_per_session=1)) as bb:
+            session = bb.session()
+            when = datetime.now(UTC) + timedelta(hours=1)
+            schedule = await session.schedule(when, "true")
+            other = await session.run("true")
+            at = schedule.record.next_at
+            assert at is not None
+            set_clock(monkeypatch, at + SECOND)
+
+            async def is_put_off() -> bool:
+                return (await schedule.refresh()).record.detail is not None
+
+            async with ticking(bb, home):
+                await wait_until_async(is_put_off)
+                assert schedule.state == "active"
+                await other.stop()
+                set_clock(monkeypatch, at + 32 * SECOND)
+
+                async def fired() -> bool:
+                    return (await schedule.refresh()).record.fired == 1
+
+                await wait_until_async(fired)
+            assert schedule.state == "done"
+            assert schedule.record.last_task is not None
+            await (await session.task(schedule.record.last_task)).stop()
 
 
 async def test_e9_a_schedule_whose_zone_is_gone_is_paused_and_says_why(

@@ -2,13 +2,14 @@
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from backburner import Backburner, Conflict, Context, NotAllowed, NotFound, UsageError, sync
 from backburner.work.agents.protocol import AgentRequest
 from tests.faults.homes import waiting_starts
+from tests.runtime.schedules import importable
 
 NEVER = "0 0 1 1 *"
 
@@ -32,6 +33,7 @@ BAD: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "missed": (NEVER, "true", {"missed": "sometimes"}),
     "overlap": (NEVER, "true", {"overlap": "maybe"}),
     "jitter": (NEVER, "true", {"jitter": -1}),
+    "a title that is no text": (NEVER, "true", {"title": 5}),
     "jitter, no number": (NEVER, "true", {"jitter": float("nan")}),
     "run time": (NEVER, "true", {"max_runtime": 0}),
     "id": (NEVER, "true", {"id": "a/b"}),
@@ -53,6 +55,8 @@ BAD: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "a tool that did not opt in": (NEVER, {"tool": "plain"}, {}),
     "wrong arguments of a tool": (NEVER, {"tool": "ready", "args": {"y": 1}}, {}),
     "secrets of a tool that is only here": (NEVER, {"tool": "ready", "args": {"token": "s"}}, {}),
+    "secrets of a tool": (NEVER, {"tool": "sign_in", "args": {"account": {"token": "s"}}}, {}),
+    "secrets of a function": (NEVER, {"call": "a:b", "args": {"x": [{"api_key": "s"}]}}, {}),
     "no prompt": (NEVER, {"ask": ""}, {}),
 }
 
@@ -70,6 +74,7 @@ async def test_e9_a_mistake_is_refused_and_leaves_nothing(shared_home: Path, cas
         def ready(token: str = "") -> None:
             """For the background."""
 
+        bb.registry.add(importable.sign_in)
         session = bb.session("mistakes")
         with pytest.raises(UsageError) as refused:
             await session.schedule(when, spec, **options)
@@ -91,6 +96,25 @@ async def test_e9_another_sessions_schedule_is_not_found(shared_home: Path) -> N
             assert "plan" not in str(taken.value)
         assert (await bb.session("mine").find_schedule(schedule.id[:8])).id == schedule.id
         await schedule.cancel()
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"tool": "sign_in", "args": {"account": {"password": "hush-hush"}}},
+        {"call": "tests.runtime.schedules.importable:write", "args": {"api_key": "hush-hush"}},
+    ],
+)
+async def test_d9_no_secret_waits_on_the_disk_for_a_schedule(
+    shared_home: Path, spec: dict[str, Any]
+) -> None:
+    async with Backburner.open(shared_home) as bb:
+        bb.registry.add(importable.sign_in)
+        with pytest.raises(UsageError, match="secrets, which are kept nowhere") as refused:
+            await bb.session("secret").schedule(NEVER, spec)
+        assert "hush-hush" not in str(refused.value)
+    for path in shared_home.rglob("*"):
+        assert not path.is_file() or b"hush-hush" not in path.read_bytes()
 
 
 async def test_e9_a_sub_agent_makes_no_schedules(shared_home: Path) -> None:
@@ -118,8 +142,18 @@ async def test_e12_the_same_id_again_is_the_same_schedule(shared_home: Path) -> 
         assert waiting_starts(shared_home) == ["nightly"]
         with pytest.raises(Conflict):
             await session.schedule("1 0 1 1 *", "true", id="nightly")
+        for other in (
+            {"title": "another"},
+            {"missed": "skip"},
+            {"overlap": "queue"},
+            {"jitter": 1},
+            {"max_runtime": 1},
+        ):
+            with pytest.raises(Conflict):
+                await session.schedule(NEVER, "true", id="nightly", **cast("Any", other))
         await first.cancel()
-        assert (await session.schedule(NEVER, "true", id="nightly")).state == "canceled"
+        with pytest.raises(Conflict, match="that one is canceled"):
+            await session.schedule(NEVER, "true", id="nightly")
 
 
 async def test_e9_what_has_ended_cannot_go_on(shared_home: Path) -> None:

@@ -2,11 +2,15 @@
 
 import asyncio
 import logging
+import threading
+from collections.abc import Callable
 
 import pytest
 
-from backburner import AgentRequest, Context
+from backburner import AgentAnswer, AgentRequest, Context, Outcome
+from backburner.model.limits import RESULT_MAX_BYTES
 from backburner.work.agents import running
+from backburner.work.agents.protocol import Answer
 from backburner.work.agents.running import run_agent
 from tests.waiting import wait_until_async
 from tests.work.agents.sayings import heard
@@ -99,3 +103,64 @@ async def test_b7_a_close_that_hangs_or_raises_changes_no_answer(
         assert outcome.result == "answer"
     assert "was not closed after" in caplog.text
     assert "the memory is gone" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "error", [asyncio.CancelledError, SystemExit, KeyboardInterrupt, GeneratorExit]
+)
+async def test_b7_a_close_that_would_end_the_application_changes_no_answer(
+    error: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
+    class Ending(Closing):
+        async def close(self) -> None:
+            raise error
+
+    outcome, _ = await run_agent(Ending, AgentRequest("answer"), heard()[1])
+    assert outcome.result == "answer"
+    assert "could not be closed" in caplog.text
+
+
+async def test_b4_an_agent_whose_run_is_a_plain_function_does_not_block_the_loop() -> None:
+    class Blocking:
+        """Waits for something that only the loop can do."""
+
+        def __init__(self) -> None:
+            self.go = threading.Event()
+
+        def run(self, request: AgentRequest, context: Context) -> str:
+            assert self.go.wait(30)
+            return f"{request.prompt}!"
+
+    agent = Blocking()
+    work = asyncio.create_task(
+        run_agent(lambda: agent, AgentRequest("go"), heard()[1])  # type: ignore[arg-type,return-value]  # pyright: ignore[reportArgumentType]
+    )
+    asyncio.get_running_loop().call_soon(agent.go.set)
+    outcome, _ = await work
+    assert outcome.result == "go!"
+
+
+async def test_b4_an_agent_cannot_end_the_loop() -> None:
+    class Ending(Closing):
+        async def run(self, request: AgentRequest, context: Context) -> str:
+            raise KeyboardInterrupt
+
+    agent = Ending()
+    with pytest.raises(RuntimeError, match="KeyboardInterrupt"):
+        await run_agent(lambda: agent, AgentRequest("go"), heard()[1])
+    assert agent.closed == 1
+
+
+def as_outcome(text: str) -> Outcome:
+    return Outcome(result=text)
+
+
+@pytest.mark.parametrize("wrapped", [str, AgentAnswer, as_outcome])
+async def test_b4_an_answer_that_is_too_long_is_cut(wrapped: Callable[[str], Answer]) -> None:
+    class Long(Closing):
+        async def run(self, request: AgentRequest, context: Context) -> Answer:  # pyright: ignore[reportIncompatibleMethodOverride]
+            return wrapped("é" * RESULT_MAX_BYTES)
+
+    outcome, _ = await run_agent(Long, AgentRequest("go"), heard()[1])
+    assert outcome.result.endswith("é\n[the rest is left out]")
+    assert len(outcome.result.encode()) <= running.TEXT_MAX_BYTES

@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from backburner.model.ending import Ending
 from backburner.model.home import AttemptFolder
+from backburner.model.outcome import Outcome
 from backburner.model.states import ErrorKind, State
 from backburner.work.child import outcome
+from backburner.work.child.carrying import ending_of
+from backburner.work.child.request import Request
 
 RETURNED = Ending.succeeded(exit_code=0, summary="well", result={"n": [1]})
 RAISED = Ending.failed(ErrorKind.ERROR, "ValueError: no", result=[1])
@@ -136,3 +139,12 @@ def test_c4_long_texts_are_cut(folder: AttemptFolder) -> None:
     assert left.ending.error is not None
     assert len(left.ending.error.message) <= outcome.MESSAGE_MAX_CHARS
     assert left.ending.state is State.FAILED
+
+
+@pytest.mark.parametrize("success", [True, False])
+def test_d9_a_secret_argument_is_in_no_summary(success: bool) -> None:
+    request = Request("function", "a:b", {"account": {"password": "hush-hush"}}, [])
+    given = Outcome(success=success, summary="signed in with hush-hush", result=1)
+    ending = ending_of(given, request)
+    assert "signed in with [redacted]" in json.dumps(ending.document())
+    assert "hush-hush" not in json.dumps(ending.document())

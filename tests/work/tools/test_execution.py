@@ -22,6 +22,7 @@ from backburner import (
     StoreBusy,
     ToolError,
 )
+from backburner.model.limits import RESULT_MAX_BYTES
 from backburner.work.tools.execution import (
     Failure,
     FailureKind,
@@ -144,6 +145,65 @@ async def test_e1_images_travel_with_a_result() -> None:
     assert "images" in (await failed(lie)).message
 
 
+@pytest.mark.parametrize(
+    "images",
+    [
+        None, "abc", 5, {}, [None], [Image("x")], [Image(b"x", None)],  # pyright: ignore[reportArgumentType]
+        [Image(b"x", "png")], [Image(b"x", "image/png\n")], [Image(b"x", "image/png", 3)],  # pyright: ignore[reportArgumentType]
+    ],
+)  # fmt: skip
+async def test_e1_what_is_no_image_is_a_clear_failure(images: Any) -> None:
+    def give() -> Outcome:
+        return Outcome(result=1, images=images)
+
+    assert "its images" in (await failed(give)).message
+
+
+@pytest.mark.parametrize(
+    ("usage", "kept"),
+    [
+        ({"tokens": 3, "cost": 0.5, "ok": True, 4: 4, "huge": 2**63, "below": -1}, {"tokens": 3}),
+        (5, None),
+        ([1], None),
+        ({}, None),
+    ],
+)
+async def test_b7_only_what_can_be_counted_is_kept_of_the_usage(usage: Any, kept: Any) -> None:
+    def give() -> Outcome:
+        return Outcome(usage=usage)
+
+    assert await run(give) == Outcome(usage=kept)
+
+
+class Twisted:
+    """Neither true nor false, and no text."""
+
+    def __bool__(self) -> bool:
+        raise RuntimeError("neither")
+
+
+async def test_e1_an_outcome_of_the_wrong_types_is_a_clear_failure() -> None:
+    def neither() -> Outcome:
+        return Outcome(success=Twisted())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+    def no_text() -> Outcome:
+        return Outcome(summary=5)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+    assert (await failed(neither)).message == "RuntimeError: neither"
+    assert (await failed(no_text)).message == "ToolError: its summary is no text"
+
+
+@pytest.mark.parametrize("place", ["result", "raw_output"])
+async def test_e1_what_is_too_long_for_a_record_is_a_clear_failure(place: str) -> None:
+    def give(size: int) -> Outcome:
+        return Outcome(**{place: "x" * size})  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+    assert isinstance(await run(give, size=RESULT_MAX_BYTES - 2), Outcome)
+    message = (await failed(give, size=RESULT_MAX_BYTES - 1)).message
+    assert message.startswith(f"ToolError: its {place.replace('_', ' ')} is longer than 1 MiB")
+    assert "file" in message
+
+
 async def test_e1_a_failure_that_the_tool_tells_keeps_its_result() -> None:
     def give() -> Outcome:
         return Outcome(success=False, summary="2 of 3 failed, token=abc", result={"ok": 1})
@@ -199,6 +259,18 @@ async def test_e1_an_error_is_told_with_type_and_text(error: BaseException, told
         assert len(failure.message) < 200
 
 
+class Own(BaseException):
+    """Nothing of Python's."""
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, GeneratorExit, SystemExit, Own])
+async def test_e1_no_call_can_end_the_loop(error: type[BaseException]) -> None:
+    async def give() -> None:
+        raise error
+
+    assert (await failed(give)).message == error.__name__
+
+
 async def test_e1_a_blocking_function_cannot_end_the_loop() -> None:
     def give() -> None:
         raise KeyboardInterrupt
@@ -233,6 +305,37 @@ async def test_d9_a_secret_argument_is_in_no_text() -> None:
     )
     assert "s3cret" not in failure.message
     assert "ada" in failure.message
+
+
+@pytest.mark.parametrize("success", [True, False])
+async def test_d9_a_secret_argument_is_in_no_summary(success: bool) -> None:
+    def sign_in(account: Account, api_token: str, key: SecretStr, odd: Any) -> Outcome:
+        told = f"with {account.password}, {api_token} and {key.get_secret_value()}"
+        return Outcome(success=success, summary=told, result="ok")
+
+    ended = await run(
+        sign_in,
+        account={"name": "ada", "password": "s3cret-1"},
+        api_token="s3cret-2",
+        key="s3cret-3",
+        odd=recursive,
+    )
+    assert isinstance(ended, Outcome)
+    assert ended.summary == "with [redacted], [redacted] and [redacted]"
+    assert "s3cret" not in str(ending_of(ended).document())
+
+
+async def test_d9_a_secret_is_not_cut_in_half() -> None:
+    def sign_in(password: str) -> Outcome:
+        return Outcome(summary="x" * 3995 + password)
+
+    async def fail(password: str) -> None:
+        raise ValueError("x" * 3985 + password)
+
+    ended = await run(sign_in, password="s3cret-1")
+    assert isinstance(ended, Outcome)
+    assert "s3" not in str(ended.summary)
+    assert "s3" not in (await failed(fail, password="s3cret-1")).message
 
 
 async def test_e1_an_internal_error_is_logged_whole_and_not_told(

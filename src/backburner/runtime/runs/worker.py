@@ -9,7 +9,7 @@ lock; what it leaves behind when it dies is seen to by the keeper (`recovery`).
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,9 @@ from backburner.model.errors import (
     StoreClosed,
     UsageError,
 )
-from backburner.model.home import Home
+from backburner.model.home import AttemptFolder, Home
 from backburner.model.limits import Settings
+from backburner.model.outcome import Image
 from backburner.model.states import ErrorKind
 from backburner.model.task import EndedFor, NewTask, Task
 from backburner.runtime.children import stop_children
@@ -274,9 +275,7 @@ class RunWorker:
         if (error := await self._archivist.put(folder, document)) is not None:
             self.report(f"{task.id}: result.json was not written: {error}")
         if outcome is not None and outcome.images:
-            images = outcome.images
-            if (error := await self._archivist.do(lambda: put_images(folder, images))) is not None:
-                self.report(f"{task.id}: its images were not kept: {error}")
+            await self._keep_images(run, folder, outcome.images)
         output = Output(total, dropped)
         usage = outcome.usage if outcome is not None else None
         finished: Task | None = None
@@ -291,6 +290,14 @@ class RunWorker:
             self.report(f"{task.id}: attempt {task.attempt} was fenced off; its end is dropped")
         else:
             await stop_children(self.store, self.home, task)
+
+    async def _keep_images(self, run: Run, folder: AttemptFolder, images: Sequence[Image]) -> None:
+        def keep() -> None:
+            for refused in put_images(folder, images, self.settings)[1]:
+                self.report(f"{run.new.id}: {refused}")
+
+        if (error := await self._archivist.do(keep)) is not None:
+            self.report(f"{run.new.id}: its images were not kept: {error}")
 
     async def _record_end(
         self, task: Task, ending: Ending, output: Output, usage: Mapping[str, int] | None

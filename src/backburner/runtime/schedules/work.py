@@ -107,7 +107,9 @@ def _words(given: object) -> list[str]:
 
 def _call(spec: Mapping[str, Any], settings: Settings) -> Work:
     reference = _text(spec, "call")
-    call = python.PythonCall(reference, _arguments(spec), _folder(spec), _variables(spec))
+    arguments = _arguments(spec)
+    _refuse_secrets(arguments, reference)
+    call = python.PythonCall(reference, arguments, _folder(spec), _variables(spec))
     return _process(python.assignment(call, settings))
 
 
@@ -124,6 +126,7 @@ def _tool(spec: Mapping[str, Any], settings: Settings, find: FindTool) -> Work:
     refuse_in_background(tool)
     arguments = _arguments(spec)
     tool.validate(arguments)
+    _refuse_secrets(arguments, tool.name)
     if tool.reference is not None:
         process = python.tool_assignment(
             tool.name,
@@ -135,16 +138,9 @@ def _tool(spec: Mapping[str, Any], settings: Settings, find: FindTool) -> Work:
             idempotent=tool.idempotent,
         )
         return Work(Kind.TOOL, tool.display_name, process.spec, process.launch)
-    kept, redacted = redact_arguments(arguments)
-    if redacted:
-        raise UsageError(
-            f"the arguments of {tool.name!r} hold secrets, which are not kept, and the tool cannot "
-            "be imported by the keeper",
-            remedy="define it at the top of a module, or let it find the secrets itself",
-        )
     record = {
         "tool": tool.name,
-        "arguments": kept,
+        "arguments": arguments,
         "reference": None,
         "readonly": tool.readonly,
         "idempotent": tool.idempotent,
@@ -153,6 +149,16 @@ def _tool(spec: Mapping[str, Any], settings: Settings, find: FindTool) -> Work:
         "depth": 0,
     }
     return Work(Kind.TOOL, tool.display_name, record)
+
+
+def _refuse_secrets(arguments: Mapping[str, Any], name: str) -> None:
+    """A schedule lives on the disk for as long as it lives at all, and no secret does (D9)."""
+    if redact_arguments(arguments)[1]:
+        raise UsageError(
+            f"the arguments of {name!r} hold secrets, which are kept nowhere until a schedule"
+            " is due",
+            remedy="let the function find them itself, in a file or in its environment",
+        )
 
 
 def _ask(spec: Mapping[str, Any], settings: Settings, find: FindAgent) -> Work:

@@ -6,12 +6,15 @@ connected. Being cancelled is none of them.
 """
 
 import asyncio
+import contextlib
 import logging
+import re
 import secrets
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
 
 from backburner.model.ending import Ending
@@ -22,6 +25,7 @@ from backburner.model.errors import (
     StoreError,
     ToolError,
 )
+from backburner.model.limits import RESULT_MAX_BYTES
 from backburner.model.outcome import Image, Outcome
 from backburner.model.redaction import for_log, redact_text, secrets_in, without
 from backburner.model.states import ErrorKind
@@ -34,6 +38,10 @@ _LOG = logging.getLogger("backburner.tools")
 
 MESSAGE_MAX_CHARS = 4_000
 """Of an error: it is in the record and in every answer about the task."""
+
+_MEDIA_TYPE = re.compile(r"[A-Za-z0-9.+_-]{1,60}/[A-Za-z0-9.+_-]{1,60}", re.ASCII)
+_COUNTS_MAX = 50
+_COUNT_MAX = 2**63 - 1
 
 _OF_A_GROUP_MAX = 5
 _NO_SUMMARY = "the tool says that it failed"
@@ -98,11 +106,18 @@ async def carry_out(
         if task is None or task.cancelling():
             raise
         return failure_of(error, name=tool.name, arguments=kwargs, ours=tool.ours)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it is, it ends the call
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it ends the call and no more
         return failure_of(error, name=tool.name, arguments=kwargs, ours=tool.ours)
     if value is None:
         return _NOTHING
-    return outcome_of(value)
+    if isinstance(value, Outcome) and isinstance(value.summary, str):
+        value = replace(value, summary=_hidden(value.summary, _secrets(kwargs)))
+    ended = outcome_of(value)
+    if isinstance(ended, Failure):
+        return replace(ended, message=_hidden(ended.message, _secrets(kwargs)))
+    if ended.summary is not None and not ended.success:
+        return replace(ended, summary=redact_text(ended.summary))
+    return ended
 
 
 _NOTHING = Outcome()
@@ -112,13 +127,16 @@ def outcome_of(value: Any) -> Outcome | Failure:
     """What a call gave back, with a result that is JSON; a Failure where it cannot be."""
     outcome = value if isinstance(value, Outcome) else Outcome(result=value)
     try:
-        result = _as_json(outcome.result, "result")
-        raw_output = _as_json(outcome.raw_output, "raw output")
-        _check_images(outcome.images)
-        summary = None if outcome.summary is None else _clean(str(outcome.summary))
-    except ToolError as error:
+        return Outcome(
+            success=bool(outcome.success),
+            summary=_summary(outcome.summary),
+            result=_as_json(outcome.result, "result"),
+            raw_output=_as_json(outcome.raw_output, "raw output"),
+            images=_images(outcome.images),
+            usage=_usage(outcome.usage),
+        )
+    except Exception as error:  # noqa: BLE001 - of types that the tool brings along
         return Failure(FailureKind.ERROR, _told(error, frozenset()))
-    return replace(outcome, summary=summary, result=result, raw_output=raw_output)
 
 
 def failure_of(
@@ -129,14 +147,13 @@ def failure_of(
     ``ours``: the code that was called is our own, and raises BackburnerError for what it foresees.
     """
     raised = [*_single(error)]
-    plain = _plain(arguments)
     if any(_is_internal(each, ours=ours) for each in raised):
-        return _internal(error, name, plain)
+        return _internal(error, name, arguments)
     needed = [each for each in raised if isinstance(each, ConnectionRequired)]
     if needed and len(needed) == len(raised):
         message = str(needed[0])
         return Failure(FailureKind.CONNECTION, message, provider=needed[0].provider)
-    hidden = secrets_in(plain)
+    hidden = _secrets(arguments)
     texts = [_told(each, hidden) for each in raised[:_OF_A_GROUP_MAX]]
     if len(raised) > _OF_A_GROUP_MAX:
         texts.append(f"and {len(raised) - _OF_A_GROUP_MAX} more")
@@ -157,8 +174,8 @@ def _internal(error: BaseException, name: str, arguments: Mapping[str, Any]) -> 
         "%s: internal error %s (%s)\n%s",
         name,
         reference,
-        _clean(for_log(arguments)),
-        _clean(redact_text(without(chain, secrets_in(arguments)))),
+        _clean(for_log(_plain(arguments))),
+        _clean(redact_text(without(chain, _secrets(arguments)))),
     )
     message = f"an internal error happened in {name} (reference {reference})"
     return Failure(FailureKind.INTERNAL, message, reference=reference)
@@ -179,8 +196,20 @@ def _told(error: BaseException, hidden: frozenset[str]) -> str:
         text = str(error)
     except Exception:  # noqa: BLE001 - its own code, which may be broken too
         text = ""
-    text = _cut(text)  # before it is searched: it may be of any length
-    return _cut(redact_text(without(f"{kind}: {text}" if text else kind, hidden)))
+    return _cut(redact_text(_hidden(f"{kind}: {text}" if text else kind, hidden)))
+
+
+def _hidden(text: str, hidden: frozenset[str]) -> str:
+    """Without these. It is cut before it is searched, and not where it is cut in the end: that
+    might leave half a secret.
+    """
+    return without(text[: 4 * MESSAGE_MAX_CHARS], hidden)
+
+
+def _summary(text: Any) -> str | None:
+    if not isinstance(text, str | None):
+        raise ToolError("its summary is no text")
+    return text and _cut(text)
 
 
 def _cut(text: str) -> str:
@@ -197,19 +226,57 @@ def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments as JSON, so that keys inside of models and dataclasses are seen too."""
     from pydantic_core import to_jsonable_python
 
-    try:
-        return to_jsonable_python({**arguments}, fallback=_kind_only, bytes_mode="base64")
-    except Exception:  # noqa: BLE001 - of a serializer that a type brings along
-        return {name: _kind_only(value) for name, value in arguments.items()}
+    plain: dict[str, Any] = {}
+    for name, value in arguments.items():
+        try:
+            plain[name] = to_jsonable_python(value, fallback=_kind_only, bytes_mode="base64")
+        except Exception:  # noqa: BLE001 - of a serializer that a type brings along
+            plain[name] = _kind_only(value)
+    return plain
+
+
+def _secrets(arguments: Mapping[str, Any]) -> frozenset[str]:
+    """Texts among them that are in no word about the call."""
+    found = secrets_in(_plain(arguments))
+    for value in arguments.values():
+        with contextlib.suppress(Exception):  # of a type that the tool brings along
+            found |= secrets_in({"secret": value.get_secret_value()})  # as pydantic hides them
+    return found
 
 
 def _kind_only(value: object) -> str:
     return f"<{type(value).__name__}>"
 
 
-def _check_images(images: Sequence[object]) -> None:
-    if not all(isinstance(image, Image) and isinstance(image.data, bytes) for image in images):  # pyright: ignore[reportUnnecessaryIsInstance]
+def _images(images: Any) -> tuple[Image, ...]:
+    if not isinstance(images, list | tuple):
+        raise ToolError("its images are no list")
+    found = tuple(cast("list[Any]", images))
+    if not all(_is_image(each) for each in found):
         raise ToolError("among its images is something that is none")
+    return found
+
+
+def _is_image(given: Any) -> bool:
+    return (
+        isinstance(given, Image)
+        and isinstance(given.data, bytes)  # pyright: ignore[reportUnnecessaryIsInstance]
+        and isinstance(given.media_type, str)  # pyright: ignore[reportUnnecessaryIsInstance]
+        and _MEDIA_TYPE.fullmatch(given.media_type) is not None
+        and isinstance(given.name, str | None)  # pyright: ignore[reportUnnecessaryIsInstance]
+    )
+
+
+def _usage(usage: Any) -> dict[str, int] | None:
+    """What of it can be counted: it is not worth a call that ended well."""
+    if not isinstance(usage, Mapping):
+        return None
+    counts = {
+        _clean(name): count
+        for name, count in cast("Mapping[Any, Any]", usage).items()
+        if isinstance(name, str) and type(count) is int and 0 <= count <= _COUNT_MAX
+    }
+    return dict(islice(counts.items(), _COUNTS_MAX)) or None
 
 
 def _as_json(value: Any, what: str) -> Any:
@@ -219,6 +286,10 @@ def _as_json(value: Any, what: str) -> Any:
     from pydantic_core import from_json, to_json
 
     try:
-        return from_json(to_json(value, inf_nan_mode="null"), cache_strings=False)
+        text = to_json(value, inf_nan_mode="null")
+        if len(text) <= RESULT_MAX_BYTES:
+            return from_json(text, cache_strings=False)
     except Exception as error:  # noqa: BLE001 - of a serializer that a type brings along
         raise ToolError(f"its {what} cannot be written as JSON: {error}") from None
+    limit = f"{RESULT_MAX_BYTES // 2**20} MiB"
+    raise ToolError(f"its {what} is longer than {limit}: write it to a file")

@@ -75,12 +75,13 @@ class Folder:
 @contextlib.contextmanager
 def folder_of(context: Context, path: str) -> Generator[Folder]:
     """The folder of a call that is about ``path``: what goes wrong inside is told in words."""
-    if context.folder is None:
-        raise ToolError("this session has no folder, so there are no files")
     try:
-        root = os.open(context.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        place = context.folder
+        if place is None:
+            raise ToolError("this session has no folder, so there are no files")
+        root = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            yield Folder(root, os.path.normpath(context.folder))
+            yield Folder(root, os.path.normpath(place))
         finally:
             os.close(root)
     except OSError as error:

@@ -23,6 +23,8 @@ from tests.conftest import REPOSITORY
 from tests.faults.homes import waiting_starts
 from tests.faults.victims import nobody_keeps
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 STARTER = """
 import asyncio, sys
 from backburner import Backburner, BackburnerError

@@ -5,6 +5,7 @@ import os
 import random
 import signal
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -18,6 +19,8 @@ from tests.faults.victims import (
     unique_seconds,
 )
 from tests.waiting import pause_async, wait_until, wait_until_async
+
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
 
 
 async def test_a4_what_waits_is_canceled_and_never_runs(home: Path, tmp_path: Path) -> None:
@@ -200,3 +203,31 @@ async def test_a_grace_below_nothing_is_refused(shared_home: Path) -> None:
         task = await (await bb.session("grace").run("true")).wait(30)
         with pytest.raises(UsageError):
             await task.stop(grace=-1)
+
+
+@pytest.mark.parametrize("grace", [float("nan"), float("inf"), -1, "5", None])
+async def test_a_grace_that_is_no_time_is_a_mistake(shared_home: Path, grace: Any) -> None:
+    async with Backburner.open(shared_home) as bb:
+        session = bb.session("graces")
+        task = await session.run("true")
+        with pytest.raises(UsageError, match="the grace must be"):
+            await task.stop(grace=grace)
+        with pytest.raises(UsageError, match="the grace must be"):
+            await session.stop(task.id, grace=grace)
+        with pytest.raises(UsageError, match="is a text"):
+            await task.send(cast("Any", 5))
+        await task.wait(30)
+
+
+@pytest.mark.parametrize("start", ["run", "call", "spawn", "ask"])
+async def test_a_title_that_is_no_text_is_a_mistake(shared_home: Path, start: str) -> None:
+    async with Backburner.open(shared_home) as bb:
+
+        @bb.tool(background=True)
+        def echo() -> None: ...
+
+        session = bb.session("titles")
+        first = {"run": "true", "call": "os:getcwd", "spawn": "echo", "ask": "Hello"}[start]
+        with pytest.raises(UsageError, match="a title is a text"):
+            await getattr(session, start)(first, title=5)
+        assert await session.tasks() == []

@@ -11,6 +11,8 @@ from backburner import Backburner, State, Task
 from tests.conftest import REPOSITORY
 from tests.runtime.scripts import open_questions
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 PAGE = (REPOSITORY / "docs" / "taking-part.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 

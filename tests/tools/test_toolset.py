@@ -25,6 +25,8 @@ from backburner.tools.canonical import Canonical
 from backburner.tools.seen import Answer, Offer, Parameter
 from backburner.tools.toolset import Toolset
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 NAMES = [
     "background_run",
     "background_list",

@@ -21,6 +21,8 @@ from backburner import (
 from backburner.model.states import ACTIVE
 from tests.waiting import wait_until_async
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 
 class Gate:
     """Lets calls wait until the test says so."""

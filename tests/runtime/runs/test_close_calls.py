@@ -4,6 +4,8 @@ import asyncio
 import os
 from pathlib import Path
 
+import pytest
+
 from backburner import AgentRequest, Backburner, State
 from backburner.model.home import Home
 from backburner.runtime.runs.recovery import recover
@@ -11,6 +13,8 @@ from tests.faults.homes import waiting_starts
 from tests.faults.victims import nobody_keeps
 from tests.runtime.runs.test_recovery import application, begun
 from tests.waiting import wait_until, wait_until_async
+
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
 
 
 def report(_: str) -> None:

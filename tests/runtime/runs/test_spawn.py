@@ -31,6 +31,8 @@ from backburner import (
 from tests.runtime.runs.programs import program
 from tests.waiting import wait_until_async
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 
 def result_of(task: Task) -> dict[str, object]:
     return json.loads(Path(task.document()["paths"]["result"]).read_text())

@@ -110,7 +110,8 @@ class Member:
                 ours = await self._store.acknowledge([signal.key], OWNER) == 1
                 self._write("told", signal.key)
             else:
-                continue  # goes back below
+                self._write("gave back", signal.key, signal.tries)  # below
+                continue
             if not ours:
                 self._write("taken away", signal.key)
         await self._store.release_signals(self._name)

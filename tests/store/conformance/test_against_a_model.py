@@ -380,6 +380,7 @@ class AgainstAModel(RuleBasedStateMachine):
         assert self.run(self.stores[handle].release_signals(consumer)) == len(held)
         for telling in held:
             telling.state, telling.holder = SignalState.PENDING, None
+            telling.tries -= 1
 
     @precondition(has(is_told))
     @rule(handle=handles, number=numbers)

@@ -9,7 +9,16 @@ from backburner.model.channels import QUIET, Channel, ChannelKind
 from backburner.model.clock import SECOND
 from backburner.model.errors import Conflict
 from backburner.model.events import EventKind
-from backburner.model.signals import INBOX, NewSignal, Signal, SignalKind, SignalState, end_key
+from backburner.model.signals import (
+    GIVEN_UP,
+    INBOX,
+    NewSignal,
+    Signal,
+    SignalKind,
+    SignalState,
+    ask_key,
+    end_key,
+)
 from backburner.model.states import State
 from backburner.model.task import Task
 from backburner.store.protocol import Facts, Scope, Store
@@ -384,11 +393,35 @@ async def test_x1_one_that_waits_for_its_next_try_is_sent_now(store: Store) -> N
     assert keys(await claim(store)) == [held.key]
 
 
-async def test_x1_what_a_quiet_session_missed_can_be_told_after_all(store: Store) -> None:
+async def test_x1_what_was_dropped_on_purpose_is_not_sent_again(store: Store) -> None:
     await store.wish(ADA, QUIET)
-    task = await ended(store)
-    assert await store.resend(end_key(task.id), ADA) is True
-    assert len(await store.claim_signals(ADA, consumer="c", limit=9, lease_s=60)) == 1
+    quiet = await ended(store)
+    await store.wish(ADA, None)
+    assert await store.resend(end_key(quiet.id), ADA) is False
+    stopped = await ended(store)
+    await store.drop_signal(end_key(stopped.id), "it was stopped on request")
+    assert await store.resend(end_key(stopped.id), ADA) is False
+    given_up = await ended(store)
+    await store.drop_signal(end_key(given_up.id), f"{GIVEN_UP} 6 tries: no")
+    waits = await ended(store)
+    await store.delivery_failed(end_key(waits.id), "no", clock.now() + HOUR)
+    assert await store.resend(end_key(given_up.id), ADA) is True
+    assert await store.resend(end_key(waits.id), ADA) is True
+    await store.drop_signal(end_key(given_up.id), f"{GIVEN_UP} 6 tries: no")
+    await store.end_session(ADA)
+    for task in (given_up, waits):
+        assert await store.resend(end_key(task.id), ADA) is False, "the session was deleted"
+
+
+async def test_x1_only_a_question_that_is_open_is_told_again(store: Store) -> None:
+    """By its own name: that the task asks something else is no reason."""
+    task = await running(store)
+    for name in ("first", "second"):
+        await store.ask(task.id, 1, name, "Which?")
+        await store.drop_signal(ask_key(task.id, 1, name), f"{GIVEN_UP} 6 tries: no")
+    await store.answer(task.id, ADA, "main", question="first")
+    assert await store.resend(ask_key(task.id, 1, "first"), ADA) is False
+    assert await store.resend(ask_key(task.id, 1, "second"), ADA) is True
 
 
 # Pausing

@@ -228,7 +228,9 @@ async def test_e12_a_session_that_wants_no_messages_fills_no_record(store: Store
 
 async def test_c3_an_approval_is_asked_about_a_task_and_not_by_it(store: Store) -> None:
     task = await running(store)
-    asked = await store.ask_approval(task.id, "ada", "work", "stop-1", "May it be stopped?")
+    asked = await store.ask_approval(
+        task.id, "ada", "work", "stop-1", "May it be stopped?", grace_s=2
+    )
     assert asked is not None
     assert asked.id == task.id
     now = await get(store, task.id)
@@ -243,7 +245,7 @@ async def test_c3_an_approval_is_asked_about_a_task_and_not_by_it(store: Store) 
 
 async def test_c3_an_approval_is_answered_by_its_name_alone(store: Store) -> None:
     task = await running(store)
-    await store.ask_approval(task.id, "ada", "work", "stop-1", "?")
+    await store.ask_approval(task.id, "ada", "work", "stop-1", "?", grace_s=2)
     assert await store.answer(task.id, ADA, "yes") is None
     await store.ask(task.id, 1, "own", "Which branch?")
     assert await store.answer(task.id, ADA, "main") == "own"
@@ -254,9 +256,28 @@ async def test_c3_an_approval_is_answered_by_its_name_alone(store: Store) -> Non
     assert {signal.reason for signal in await inbox(store)} == {"it was answered"}
 
 
+@pytest.mark.parametrize(("answer", "grace"), [("yes", 2.0), ('"yes"', 2.0), ("no", None)])
+async def test_c3_what_is_granted_is_to_end_though_nobody_waits_for_it(
+    store: Store, answer: str, grace: float | None
+) -> None:
+    task = await running(store)
+    await store.ask_approval(task.id, "ada", "work", "stop-1", "?", grace_s=2)
+    assert (await get(store, task.id)).stop is None
+    assert await store.answer(task.id, ADA, answer, question="stop-1") == "stop-1"
+    stop = (await get(store, task.id)).stop
+    assert (stop.grace_s if stop else None) == grace
+
+
+async def test_c3_what_waits_for_its_start_ends_when_that_is_granted(store: Store) -> None:
+    task = await queued(store)
+    await store.ask_approval(task.id, "ada", "work", "stop-1", "?", grace_s=2)
+    assert await store.answer(task.id, ADA, "yes", question="stop-1") == "stop-1"
+    assert (await get(store, task.id)).state is State.CANCELED
+
+
 async def test_c3_an_approval_is_withdrawn(store: Store) -> None:
     task = await running(store)
-    await store.ask_approval(task.id, "ada", "work", "stop-1", "?")
+    await store.ask_approval(task.id, "ada", "work", "stop-1", "?", grace_s=2)
     assert await store.withdraw(task.id, 1, "stop-1")
     assert await store.answer(task.id, ADA, "yes", question="stop-1") is None
     assert (await get(store, task.id)).state is State.RUNNING
@@ -268,10 +289,10 @@ async def test_c3_there_is_no_approval_for_what_is_not_the_owners_or_has_ended(
     store: Store,
 ) -> None:
     task = await running(store)
-    assert await store.ask_approval(task.id, "bob", "chat", "q", "?") is None
-    assert await store.ask_approval("bg_none", "ada", "work", "q", "?") is None
+    assert await store.ask_approval(task.id, "bob", "chat", "q", "?", grace_s=2) is None
+    assert await store.ask_approval("bg_none", "ada", "work", "q", "?", grace_s=2) is None
     await store.finish(task.id, 1, ENDINGS["succeeded"])
-    assert await store.ask_approval(task.id, "ada", "work", "q", "?") is None
+    assert await store.ask_approval(task.id, "ada", "work", "q", "?", grace_s=2) is None
     assert await store.questions(task.id) == []
 
 

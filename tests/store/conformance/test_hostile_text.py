@@ -17,6 +17,8 @@ from backburner.model.task import Progress
 from backburner.store.protocol import Facts, Scope, Store
 from tests.store.conformance.making import ADA, PLACE, PLENTY, ended, get, new_task, queued
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 WHOLE = {
     "quotes": 'it\'s "quoted" `and` \\back',
     "SQL": "'; DROP TABLE task; --",

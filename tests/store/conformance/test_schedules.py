@@ -25,7 +25,14 @@ from backburner.model.states import ErrorKind, Kind, State
 from backburner.model.task import NewTask
 from backburner.store.protocol import Scope, Store
 from tests.store.conformance.conftest import OpenAnother
-from tests.store.conformance.making import ADA, EVERY_SESSION_OF_ADA, PLACE, STRANGERS
+from tests.store.conformance.making import (
+    ADA,
+    ENDINGS,
+    EVERY_SESSION_OF_ADA,
+    PLACE,
+    STRANGERS,
+    running,
+)
 
 PLENTY = 1000
 FIRST = 1_000
@@ -425,3 +432,48 @@ def test_e9_a_firing_as_json() -> None:
         "skipped": False,
         "reason": None,
     }
+
+
+# What must not be lost
+
+
+@pytest.mark.parametrize("changes", [{"cron": None, "at": FIRST}, {"overlap": Overlap.QUEUE}])
+async def test_e9_what_finds_no_room_is_put_off_and_not_lost(
+    store: Store, changes: dict[str, Any]
+) -> None:
+    await add(store, task_limit=1, **changes)
+    other = await running(store)
+    next_at = None if "at" in changes else FIRST + 60
+    assert await store.fire("sc_1", FIRST, turn(FIRST, next_at=next_at)) is None
+    waiting = await get(store)
+    assert (waiting.state, waiting.next_at, waiting.fired) == (ScheduleState.ACTIVE, FIRST, 0)
+    assert waiting.detail == "put off: the session has 1 active shell tasks, and 1 is the limit"
+    assert waiting.due_at is not None
+    assert clock.now() < waiting.due_at <= clock.now() + 30 * clock.SECOND
+    assert await store.firings("sc_1") == []
+    await store.finish(other.id, 1, ENDINGS["succeeded"])
+    (firing,) = await store.fire("sc_1", FIRST, turn(FIRST, next_at=next_at)) or []
+    assert firing.task is not None
+    assert (await get(store)).detail is None
+
+
+async def test_e9_another_firing_of_a_cron_schedule_is_skipped_at_the_limit(store: Store) -> None:
+    await add(store, task_limit=1)
+    await running(store)
+    (firing,) = await store.fire("sc_1", FIRST, turn(FIRST, next_at=FIRST + 60)) or []
+    assert (firing.task, firing.reason) == (
+        None,
+        "the session has 1 active shell tasks, and 1 is the limit",
+    )
+
+
+async def test_e9_a_firing_is_brought_forward_to_one_that_was_not_dealt_with(store: Store) -> None:
+    await add(store)
+    await store.fire("sc_1", FIRST, turn(FIRST, next_at=FIRST + 6000))
+    expected = FIRST + 6000
+    for earlier in (FIRST - 60, FIRST, expected, expected + 60):
+        assert not await store.bring_forward("sc_1", expected, next_at=earlier, due_at=earlier)
+    soon = FIRST + 60
+    assert not await store.bring_forward("sc_1", FIRST, next_at=soon, due_at=soon)
+    assert await store.bring_forward("sc_1", expected, next_at=soon, due_at=soon)
+    assert ((await get(store)).next_at, (await get(store)).due_at) == (soon, soon)

@@ -33,6 +33,8 @@ from tests.store.conformance.making import (
 )
 from tests.store.sqlite.conftest import BOOT, Open
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 FEW, MANY = 30, 1500
 STEP = 10
 """The handler is called once in this many steps."""

@@ -16,6 +16,8 @@ from tests.store.conformance.making import ADA, PLENTY, new_task, queued
 from tests.store.raw import Raw, check_file
 from tests.store.sqlite.conftest import Open
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 
 @pytest.fixture
 def log(root: Path) -> Path:

@@ -8,6 +8,8 @@ import pytest
 from backburner import State, dialects, sync
 from backburner.sync import dialects as twin
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 
 @pytest.mark.parametrize("name", ["start_marked", "act_on", "start_bg_task"])
 def test_a1_the_parameters_are_the_same(name: str) -> None:

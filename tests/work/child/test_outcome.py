@@ -17,6 +17,8 @@ from backburner.work.child import outcome
 from backburner.work.child.carrying import ending_of
 from backburner.work.child.request import Request
 
+pytestmark = pytest.mark.slow  # short ones, and many: together they take long
+
 RETURNED = Ending.succeeded(exit_code=0, summary="well", result={"n": [1]})
 RAISED = Ending.failed(ErrorKind.ERROR, "ValueError: no", result=[1])
 NO_MODULE = Ending.failed(ErrorKind.SPAWN, "there is no module 'x'")

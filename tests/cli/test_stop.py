@@ -1,5 +1,7 @@
 """`stop`: politely or not, one or all, and what has ended already."""
 
+import threading
+
 import psutil
 import pytest
 
@@ -90,3 +92,28 @@ def test_a3_a_stop_holds_when_nobody_waits_for_it(backburner: Program) -> None:
         wait_until(lambda: "stopping" in backburner("ls").out)
         assert running.interrupt().code == 130
     assert backburner("wait", "deaf").code == 6
+
+
+@pytest.mark.slow
+def test_c3_stop_asks_another_session_only_where_it_is_told_to(backburner: Program) -> None:
+    task = backburner("run", "--session", "theirs", "--", "sleep 60").id
+    assert backburner("stop", task).code == 3, "not found, as what belongs to somebody else"
+    assert backburner("stop", "--ask", "bg_0000000000000000").code == 3
+    assert backburner("stop", "--ask", "--all").code == 2
+
+    def answer(text: str) -> None:
+        def question() -> str | None:
+            signals = backburner("signals", "--session", "theirs", "--json").json
+            asked = [each for each in signals if each["state"] == "pending"]
+            return asked[0]["data"]["question"] if asked else None
+
+        name = wait_until(question)
+        backburner("send", "--session", "theirs", "--question", name, task, text)
+
+    for text, code in (("no", 4), ("yes", 0)):
+        answering = threading.Thread(target=answer, args=(text,))
+        answering.start()
+        stopped = backburner("stop", "--ask", "--force", task)
+        answering.join()
+        assert stopped.code == code
+    assert stopped.out == f"{task} canceled\n"

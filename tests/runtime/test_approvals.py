@@ -7,6 +7,7 @@ import pytest
 
 from backburner import (
     Backburner,
+    NobodyAsked,
     NotAllowed,
     NotFound,
     Question,
@@ -67,6 +68,56 @@ async def test_c3_another_sessions_task_is_stopped_when_that_session_agrees(
         stopped = await asyncio.wait_for(stopping, 30)
         assert (stopped.id, stopped.state) == (task.id, State.CANCELED)
         assert await ours.told() == []
+
+
+async def test_c3_a_plain_answer_is_not_taken_for_input(shared_home: Path) -> None:
+    """It is not the job that asks, and it must not read what was meant for the other session."""
+    async with Backburner.open(shared_home) as bb:
+        theirs, ours = (bb.session(name, owner="ada") for name in ("in-theirs", "in-ours"))
+        task = await theirs.run("cat", stdin=True)
+        stopping = asyncio.create_task(ours.stop(task.id, force=True))
+        question = await approval(task)
+        (signal,) = await theirs.told()
+        assert f"backburner send --question {question.id} {task.id} yes" in signal.text
+        with pytest.raises(NobodyAsked, match=f"--question {question.id}"):
+            await task.send("yes")
+        assert await task.send("for the job\n", raw=True) is None
+
+        async def reads() -> bool:
+            return (await task.output()).text == "for the job\n"
+
+        await wait_until_async(reads)
+        await task.send("no", question=question.id)
+        with pytest.raises(NotAllowed):
+            await stopping
+        assert await task.send("a line") is None
+        await task.stop(force=True)
+
+
+async def test_c3_what_was_granted_happens_though_whoever_asked_is_gone(shared_home: Path) -> None:
+    async with Backburner.open(shared_home) as bb:
+        theirs = bb.session("dead-theirs", owner="ada")
+        task = await sleeper(theirs)
+        # As of a process that was killed: it asked, and withdraws nothing.
+        asked = await bb.store.ask_approval(task.id, "ada", "gone", "stop-1", "?", grace_s=0)
+        assert asked is not None
+        await task.send("yes", question="stop-1")
+        assert (await task.wait(30)).state is State.CANCELED
+
+
+async def test_c3_what_has_not_started_leaves_its_files_when_that_is_granted(
+    shared_home: Path,
+) -> None:
+    async with Backburner.open(shared_home) as bb:
+        theirs = bb.session("queued-theirs", owner="ada")
+        first = await sleeper(theirs)
+        task = await theirs.run("true", after=first.id)
+        await bb.store.ask_approval(task.id, "ada", "gone", "stop-1", "?", grace_s=0)
+        await task.send("yes", question="stop-1")
+        document = (await task.refresh()).document()
+        assert document["state"] == "canceled"
+        assert Path(document["paths"]["result"]).exists()
+        await first.stop(force=True)
 
 
 async def test_c3_a_refusal_leaves_it_alone(shared_home: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from backburner import Backburner, NotAllowed, State, Task, app
+from backburner import Backburner, BackburnerError, NotAllowed, State, Task, app
 from backburner.app.unrecorded import UnrecordedTask
 from backburner.model.policy import DRY_RUN, Action
 from tests.faults.victims import unique_seconds
@@ -97,9 +97,6 @@ async def test_a9_acting_is_refused_in_plan_mode_and_to_viewers(
     async with Backburner.open(shared_home) as bb:
         session = bb.session(f"refused-{mode}-{name}", mode=mode, role=role)
         call = starts(session)[name]
-        if name == "wish" and mode == "plan":
-            await call()  # what it is told changes no work
-            return
         with pytest.raises(NotAllowed):
             await call()
         assert await session.tasks() == []
@@ -155,6 +152,11 @@ async def test_a9_a_viewer_takes_no_signals_and_a_planner_does(shared_home: Path
 @pytest.mark.parametrize("name", ["run", "call", "spawn", "ask"])
 async def test_d4_in_a_dry_run_nothing_is_started(shared_home: Path, name: str) -> None:
     async with Backburner.open(shared_home) as bb:
+
+        @bb.tool(background=True)
+        def tool(password: str) -> str:
+            return password
+
         session = bb.session(f"dry-{name}", mode="dry_run")
         task = await starts(session)[name]()
         assert isinstance(task, UnrecordedTask)
@@ -205,3 +207,38 @@ async def test_d4_in_a_dry_run_nothing_is_called_scheduled_ended_or_stopped(
         assert (await task.refresh()).record.stop is None
         await task.stop(force=True)
         assert isinstance(task, Task)
+
+
+NONSENSE: dict[str, Callable[[app.Session], Awaitable[object]]] = {
+    "no such tool": lambda session: session.spawn("nothing"),
+    "not in the background": lambda session: session.spawn("foreground", {"text": "x"}),
+    "no arguments": lambda session: session.spawn("background", {}),
+    "unknown arguments": lambda session: session.invoke("foreground", {"word": "x"}),
+    "no such tool to call": lambda session: session.invoke("nothing"),
+    "no cron expression": lambda session: session.schedule("every day", "true"),
+    "passed": lambda session: session.schedule("2001-01-01T00:00:00Z", "true"),
+    "no zone": lambda session: session.schedule("* * * * *", "true", tz="Europe/Berln"),
+    "no such policy": lambda session: session.schedule("* * * * *", "true", missed="maybe"),
+    "no work": lambda session: session.schedule("* * * * *", {"tool": "nothing"}),
+    "no title": lambda session: session.run("true", title=5),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize("what", NONSENSE)
+async def test_d4_a_dry_run_refuses_what_would_be_refused(shared_home: Path, what: str) -> None:
+    async with Backburner.open(shared_home) as bb:
+
+        @bb.tool(background=True)
+        def background(text: str) -> str:
+            return text
+
+        @bb.tool
+        def foreground(text: str) -> str:
+            return text
+
+        errors: list[tuple[type[BackburnerError], str]] = []
+        for mode in ("normal", "dry_run"):
+            with pytest.raises(BackburnerError) as caught:
+                await NONSENSE[what](bb.session("nonsense", mode=mode))
+            errors.append((caught.type, str(caught.value)))
+        assert errors[0] == errors[1]

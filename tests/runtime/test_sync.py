@@ -22,7 +22,7 @@ PAIRS = [
     (toolset.Toolset, sync_toolset.Toolset),
 ]
 
-NOT_MIRRORED = {"accompany", "offers", "riding_along", "store", "runs", "agents"}
+NOT_MIRRORED = {"accompany", "heard", "offers", "riding_along", "store", "runs", "agents"}
 """The record itself, and what runs in the event loop, are asynchronous: for what has no handle."""
 
 

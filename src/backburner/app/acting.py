@@ -5,7 +5,8 @@ that none is without a mark.
 """
 
 import functools
-from collections.abc import Callable, Coroutine
+import inspect
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
@@ -27,8 +28,11 @@ class Acting(Protocol):
 
     policy: Policy
 
-    async def _played(self, name: str, first: Any) -> Any:
-        """What a dry run answers to the method of this name, called with this first argument."""
+    async def _played(self, name: str, given: Mapping[str, Any]) -> Any:
+        """What a dry run answers to the method of this name, called with these arguments.
+
+        What the method itself would refuse is refused here too, where that is simple to know.
+        """
         ...
 
 
@@ -49,9 +53,11 @@ def acts(
             if self.policy is not FREE:
                 self.policy.check(action)
                 if self.policy.plays(action):
-                    first = given[0] if given else next(iter(named.values()), None)
+                    bound = inspect.signature(method).bind(self, *given, **named)
+                    bound.apply_defaults()
+                    _, *arguments = bound.arguments.items()
                     played = self._played  # pyright: ignore[reportPrivateUsage]  # of handles
-                    return await played(method.__name__, first)
+                    return await played(method.__name__, dict(arguments))
             return await method(self, *given, **named)
 
         guarded.__dict__["action"] = action

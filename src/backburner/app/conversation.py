@@ -2,32 +2,29 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
-from backburner.app.acting import acts, said_only, unrecorded
+from backburner.app.acting import acts
 from backburner.app.following import BATCH_S, Following
 from backburner.app.signal import Signal
 from backburner.app.task import Task
-from backburner.app.unrecorded import UnrecordedTask
+from backburner.model.errors import NotAllowed
 from backburner.model.limits import DEFAULT_GRACE_S
-from backburner.model.policy import DRY_RUN, Action, Policy
+from backburner.model.policy import Action, Policy
 from backburner.model.signals import INBOX, SignalKind, SignalState, to_kinds
 from backburner.model.states import ACTIVE, Kind
 from backburner.model.task import Task as TaskRecord
-from backburner.model.task import preview
 from backburner.store.protocol import Scope
 
 if TYPE_CHECKING:
     from backburner.app.home import Backburner
+    from backburner.app.session import Session
 
 APPROVAL_S = 300.0
 """How long another session has to agree: a person may have to look up from something."""
 
 _PAGE = 100
-
-_KINDS = {"run": Kind.SHELL, "call": Kind.PYTHON, "spawn": Kind.TOOL, "ask": Kind.AGENT}
-"""What each way to start work makes."""
 
 
 class Conversation:
@@ -47,10 +44,12 @@ class Conversation:
     async def signals(self, *, follow: bool = True) -> AsyncGenerator[Signal]:
         """What the session is to be told, as it happens. Each is this consumer's until its `ack`.
 
-        Without ``follow``, only what is there.
+        Without ``follow``, only what is there. A dry run sees it, and takes nothing.
         """
         self.policy.check(Action.TAKE)
-        consumed = self._backburner.inbox.consume(self.scope, follow=follow)
+        inbox = self._backburner.inbox
+        consume = inbox.peek if self.policy.plays(Action.TAKE) else inbox.consume
+        consumed = consume(self.scope, follow=follow)
         # Closed with us: what was not acknowledged has to go back before the home is closed.
         async with contextlib.aclosing(consumed):
             async for record in consumed:
@@ -64,11 +63,17 @@ class Conversation:
         ``callback`` gets the signals that came within ``batch_s`` seconds. They are acknowledged
         when it has returned None or True. `Later`, returned, or `Busy`, raised, says that a live
         turn is running; what else it raises is tried again, more and more seldom, and given up in
-        the end: `backburner signals --failed`. It may be plain, and then runs in a thread. What
-        was stopped on request, and what a deleted session would be told, is not followed up.
+        the end: `backburner signals --failed`. It may be plain, and then runs in a thread, which
+        is waited for, up to 10 seconds, when the block is left. What was stopped on request, and
+        what a deleted session would be told, is not followed up. NotAllowed in a dry run.
         """
         self.policy.check(Action.TAKE)
-        return Following(self._backburner, self.scope, callback, batch_s)
+        if self.policy.plays(Action.TAKE):
+            raise NotAllowed(
+                "a dry run takes no signals, and so follows nothing up",
+                remedy="look at what there is: session.told()",
+            )
+        return Following(self._backburner, self.scope, callback, batch_s, self.policy)
 
     async def told(
         self,
@@ -100,19 +105,26 @@ class Conversation:
 
     @acts(Action.STOP)
     async def stop(
-        self, reference: str, *, force: bool = False, timeout: float | None = APPROVAL_S
+        self,
+        reference: str,
+        *,
+        force: bool = False,
+        grace: float = DEFAULT_GRACE_S,
+        timeout: float | None = APPROVAL_S,
     ) -> Task:
         """End a task: one of this session by its id, or by enough of it.
 
         One of another session of the same owner, by its whole id, when that session agrees: it is
-        asked, and answers with `Task.send`. NotAllowed where it refuses, TimeIsUp where nobody
+        asked in a signal, whose ``data["question"]`` it answers with yes or no:
+        `task.send("yes", question="stop-…")`. From that answer on the task is to end, whether or
+        not somebody still waits here. NotAllowed where it refuses, TimeIsUp where nobody
         answers within ``timeout`` seconds. An admin does not ask. What belongs to another owner
         is not found.
         """
         record = await self._backburner.approvals.stop(
             reference,
             self.scope,
-            grace_s=0.0 if force else DEFAULT_GRACE_S,
+            grace_s=0.0 if force else grace,
             timeout_s=timeout,
             ask=not self.policy.allows(Action.STOP_OTHERS),
         )
@@ -152,22 +164,8 @@ class Conversation:
 
     # A dry run
 
-    async def _played(self, name: str, first: Any) -> Any:
+    async def _played(self, name: str, given: Mapping[str, Any]) -> Any:
         """What a dry run answers to one of the methods above, or of `Session`."""
-        if name in _KINDS:
-            words = first if isinstance(first, str) else " ".join(map(str, first or ()))
-            record = unrecorded(self.scope, _KINDS[name], words)
-            return UnrecordedTask(self._backburner, record, policy=self.policy)
-        if name == "invoke":
-            from backburner.runtime.runs.tools import Invocation
+        from backburner.app.rehearsal import rehearse  # seldom needed
 
-            said = f"{DRY_RUN} would run: {preview(str(first))}"
-            return Invocation(str(first), summary=said, message=said)
-        if name == "stop":
-            record = await self._backburner.tasks.find(str(first), self.scope)
-            return self._handle(said_only(record, "stop"))
-        if name == "schedule":
-            from backburner.app.schedule import unrecorded_schedule
-
-            return unrecorded_schedule(self._backburner, self.scope, str(first), self.policy)
-        return None
+        return await rehearse(self._backburner, cast("Session", self), name, given)

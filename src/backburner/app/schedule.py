@@ -1,5 +1,6 @@
 """The handle on one schedule."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,7 @@ class Schedule:
         self.record = await self._service.cancel(self.id, self._scope)
         return self
 
-    async def _played(self, name: str, first: Any) -> Any:  # noqa: ARG002 - see `acting.Acting`
+    async def _played(self, name: str, given: Mapping[str, Any]) -> Any:  # noqa: ARG002 - see `acting.Acting`
         """What a dry run answers to one of the methods above."""
         self.record = replace(self.record, detail=f"{DRY_RUN} would {name} {self.id}")
         return self

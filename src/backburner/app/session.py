@@ -20,6 +20,7 @@ from backburner.model.order import Order
 from backburner.model.policy import FREE, Action, Policy
 from backburner.model.schedule import ScheduleState
 from backburner.model.states import State
+from backburner.model.task import check_title
 from backburner.model.wake import Wake, to_wake
 from backburner.model.watching import Watching
 from backburner.runtime.tasks import StartOptions
@@ -227,6 +228,7 @@ class Session(Conversation):
                 remedy="give one of them",
             )
         told = to_wake(wake or ("on_terminal" if signal_on_completion else "silent"))
+        check_title(title)
         options = RunOptions(title, max_runtime, id, told.value)
         await self._parent_of_new()
         return await self._backburner.runs.spawn(self, tool, arguments or {}, options)
@@ -272,6 +274,7 @@ class Session(Conversation):
         from backburner.runtime.runs.agents import Asking  # slow to load, seldom needed
         from backburner.work.agents.attachments import attached
 
+        check_title(title)
         files = await asyncio.to_thread(attached, attachments) if attachments else ()
         asking = Asking(prompt, agent, files, model, title, max_runtime, keep_children, wake, id)
         parent = await self._parent_of_new(by_name=True)

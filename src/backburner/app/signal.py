@@ -1,5 +1,6 @@
 """The handle on one thing that a session is told."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +66,7 @@ class Signal:
         await self._backburner.tasks.see_to_keeper()
         return sent
 
-    async def _played(self, name: str, first: Any) -> Any:  # noqa: ARG002 - see `acting.Acting`
+    async def _played(self, name: str, given: Mapping[str, Any]) -> Any:  # noqa: ARG002 - see `acting.Acting`
         """What a dry run answers to one of the methods above."""
         return False
 

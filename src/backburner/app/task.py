@@ -1,6 +1,6 @@
 """The handle on one task."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from backburner.app.acting import acts, said_only, unrecorded
@@ -97,7 +97,12 @@ class Task:
         """Answer its oldest open question, or this one; else its standard input gets a line; else,
 
         where it is no shell job, it gets a message. Answers which question, None for the others.
-        ``raw`` adds no line break. UsageError where the answer does not fit, NobodyAsked.
+        Who answers something gives its ``question``: somebody else may have answered it already,
+        and then the oldest is another one, or there is none and the text is input.
+
+        Whether another session may stop the task is answered by its ``question`` only, with yes or
+        no; while nothing else is asked, input goes ``raw``, which adds no line break. UsageError
+        where the answer does not fit, NobodyAsked.
         """
         return await sending.send(
             self._backburner.store,
@@ -175,7 +180,7 @@ class Task:
         )
         return Task(self._backburner, record)
 
-    async def _played(self, name: str, first: Any) -> Any:  # noqa: ARG002 - see `acting.Acting`
+    async def _played(self, name: str, given: Mapping[str, Any]) -> Any:  # noqa: ARG002 - see `acting.Acting`
         """What a dry run answers to one of the methods above."""
         if name == "rerun":
             from backburner.app.unrecorded import UnrecordedTask

@@ -46,7 +46,7 @@ class Action(StrEnum):
 
 
 _LOOKING = frozenset({Action.READ})
-_PLANNING = frozenset({Action.READ, Action.TAKE, Action.WISH})
+_PLANNING = frozenset({Action.READ, Action.TAKE})
 _WORKING = frozenset(Action) - {Action.STOP_OTHERS}
 
 ALLOWED: dict[Mode | Role, frozenset[Action]] = {
@@ -105,7 +105,7 @@ class Policy:
 
     def plays(self, action: Action) -> bool:
         """Whether the action is only said, and not done."""
-        return self.mode is Mode.DRY_RUN and action not in _PLANNING
+        return self.mode is Mode.DRY_RUN and action not in _LOOKING
 
 
 FREE = Policy()

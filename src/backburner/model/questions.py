@@ -9,6 +9,11 @@ APPROVAL_SCHEMA = {"enum": ["yes", "no"]}
 """What the answer to an approval has to be."""
 
 
+def is_yes(answer: str) -> bool:
+    """Whether an approval was granted; the answer fits its schema, as a word or as JSON."""
+    return answer.strip().strip('"') == "yes"
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """One question of a task, or about it: open until it is answered, withdrawn, or the end."""

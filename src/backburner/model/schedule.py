@@ -24,6 +24,8 @@ MADE_UP_MAX = 100
 FIRINGS_KEPT = 200
 """What became of the last firings of a schedule; the tasks themselves are kept as all are."""
 
+PUT_OFF_S = 30.0
+"""How soon a firing for which its session had no room is tried again."""
 LONGEST_JITTER_S = 86400.0
 EXPRESSION_MAX_CHARS = 200
 """The longest sensible expression lists every minute of an hour: 170 characters."""
@@ -126,7 +128,7 @@ class Schedule:
     fired: int = 0
     last_task: str | None = None
     detail: str | None = None
-    """Why it is paused, where that was not a person's wish."""
+    """Why it is paused, where that was not a person's wish; or why its firing was put off."""
 
 
 @dataclass(frozen=True, slots=True)

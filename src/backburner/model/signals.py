@@ -51,6 +51,9 @@ class SignalState(StrEnum):
     """It will not be delivered, and the reason says why. Final."""
 
 
+OPEN = (SignalState.PENDING, SignalState.CLAIMED, SignalState.FAILED)
+"""Not told yet, and to be."""
+
 END_SIGNALS: dict[State, SignalKind] = {
     State.SUCCEEDED: SignalKind.COMPLETED,
     State.FAILED: SignalKind.FAILED,

@@ -6,6 +6,7 @@ from typing import Any
 
 from backburner.model.clock import Instant
 from backburner.model.ending import TaskError
+from backburner.model.errors import UsageError
 from backburner.model.limits import PREVIEW_MAX_CHARS
 from backburner.model.order import ANY_TIME, Order, Wait
 from backburner.model.questions import Question
@@ -148,3 +149,9 @@ def preview(text: str, limit: int = PREVIEW_MAX_CHARS) -> str:
     """The first line of ``text`` within ``limit`` characters, an ellipsis where it was cut."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+
+
+def check_title(title: object) -> None:
+    """UsageError where it is no text. None stands for one that is made up from the work."""
+    if title is not None and not isinstance(title, str):
+        raise UsageError("a title is a text", remedy="leave it out for one from the work itself")

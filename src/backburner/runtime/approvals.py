@@ -8,11 +8,11 @@ import asyncio
 import os
 
 from backburner.model.errors import NotAllowed, NotFound, TimeIsUp, UsageError
-from backburner.model.questions import Question
+from backburner.model.questions import Question, is_yes
 from backburner.model.task import Task
 from backburner.runtime.agents import lineage_of
 from backburner.runtime.feed import Feed
-from backburner.runtime.tasks import TaskService
+from backburner.runtime.tasks import TaskService, check_grace
 from backburner.store.protocol import Scope, Store
 
 
@@ -30,6 +30,7 @@ class Approvals:
         """End a task. NotFound; NotAllowed where it was refused; TimeIsUp where nobody answered."""
         if timeout_s is not None and timeout_s <= 0:
             raise UsageError("the time to wait for an answer must be more than 0")
+        check_grace(grace_s)
         try:
             own = await self._tasks.find(reference, scope)
         except NotFound:
@@ -42,16 +43,21 @@ class Approvals:
         else:
             return await self._tasks.stop(own.id, scope, grace_s=grace_s)
         if ask:
-            await self._ask(other, scope, timeout_s)
+            await self._ask(other, scope, grace_s, timeout_s)
         theirs = Scope(other.owner, other.session)
         return await self._tasks.stop(other.id, theirs, grace_s=grace_s)
 
-    async def _ask(self, task: Task, scope: Scope, timeout_s: float | None) -> None:
+    async def _ask(self, task: Task, scope: Scope, grace_s: float, timeout_s: float | None) -> None:
         """Returns when it was allowed."""
         name = f"stop-{os.urandom(8).hex()}"
         asker = scope.session or ""
-        text = f"the session {asker!r} wants to stop it. May it? Answer yes or no"
-        asked = await self._store.ask_approval(task.id, scope.owner, asker, name, text)
+        text = (
+            f"the session {asker!r} wants to stop it. May it? Answer yes or no, "
+            f"and to this question: backburner send --question {name} {task.id} yes"
+        )
+        asked = await self._store.ask_approval(
+            task.id, scope.owner, asker, name, text, grace_s=grace_s
+        )
         if asked is None:
             raise _refused()
         try:
@@ -74,7 +80,7 @@ class Approvals:
         except asyncio.CancelledError:
             await asyncio.shield(self._store.withdraw(task.id, asked.attempt, name))
             raise
-        if question is None or question.answer is None or not _is_yes(question.answer):
+        if question is None or question.answer is None or not is_yes(question.answer):
             raise _refused()
 
     async def _question(self, task_id: str, name: str) -> Question | None:
@@ -86,10 +92,6 @@ class Approvals:
     async def _is_over(self, task: Task) -> bool:
         now = await self._store.get(task.id)
         return now is None or now.state.terminal
-
-
-def _is_yes(answer: str) -> bool:
-    return answer.strip().strip('"') == "yes"
 
 
 def _refused() -> NotAllowed:

@@ -2,9 +2,10 @@
 
 Signals that come together are handed to a callback in one go, and acknowledged only when it has
 done with them. It may say that a live turn is running; what it raises is tried again, more and more
-seldom, and given up visibly. What is claimed is renewed while the callback runs, so of several
-processes that follow the same session one has it, and a process that was killed lets it go after a
-lease: then it is told again, under the same key.
+seldom, and given up visibly. Each session has its turns one after the other, and none waits for
+those of another. What is claimed is renewed meanwhile, so of several processes that follow the same
+session one has it, and a process that was killed lets it go after a lease: then it is told again,
+under the same key.
 """
 
 import asyncio
@@ -16,9 +17,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from backburner.model import clock
 from backburner.model.channels import wait_before_next
 from backburner.model.errors import StoreClosed, StoreError
-from backburner.model.followup import BUSY_WAIT_S, Busy, Later
+from backburner.model.followup import Busy, Later
 from backburner.model.limits import SIGNAL_LEASE_S
-from backburner.model.signals import GIVEN_UP, INBOX, Signal, SignalKind, SignalState
+from backburner.model.signals import GIVEN_UP, INBOX, OPEN, Signal, SignalKind, SignalState
 from backburner.model.task import preview
 from backburner.runtime.feed import Bell, Feed
 from backburner.runtime.scribe import insist
@@ -35,8 +36,11 @@ _LOOK_EVERY_S = 5.0
 _AGAIN_S = 1.0
 _REASON_CHARS = 300
 _SHORTEST_WAIT_S = 0.01
+_LAST_WORDS_S = 15.0
+"""For a callback that ends on its own, and for writing that down: the disk may be full."""
+_TURNS = 16
+"""So many sessions have a turn at once; the others of an owner wait for their place."""
 
-_OPEN = (SignalState.PENDING, SignalState.CLAIMED, SignalState.FAILED)
 _followers = itertools.count(1)
 
 
@@ -64,10 +68,16 @@ class FollowUp:
         self._lease_s = lease_s
         self._report = report
         self._consumer = f"{os.getpid()}.follow{next(_followers)} {clock.boot_now()}"
-        self._due: float | None = None
+        self._due: list[float] = []
+        self._waiting: dict[str, list[Signal]] = {}
+        """What is claimed and not told yet, by session."""
+        self._turns: dict[str, asyncio.Task[None]] = {}
+        self._places = asyncio.Semaphore(_TURNS)
+        self._leaving = False
 
     async def run(self) -> None:
         """Until cancelled; what is held then goes back at once."""
+        renewing = asyncio.create_task(self._renew())
         try:
             with self._feed.of_everything() as bell:
                 while True:
@@ -77,26 +87,41 @@ class FollowUp:
                             await self._rest(bell)
                     except StoreClosed:
                         return
-                    except StoreError as error:
-                        self._report(f"following up: will look again: {error}")
+                    except Exception as error:  # noqa: BLE001 - a chat must not fall silent
+                        self._report(f"following up: will look again: {_said(error)}")
                         await asyncio.sleep(_AGAIN_S)
         finally:
+            self._leaving = True
+            await self._end_turns()
+            renewing.cancel()
+            await asyncio.wait([renewing])
             with contextlib.suppress(StoreError):
                 await asyncio.shield(self._store.release_signals(self._consumer))
 
+    async def _end_turns(self) -> None:
+        """A callback that cannot be cancelled, in a thread, gets the time that it is given."""
+        turns = list(self._turns.values())
+        for grace_s in (_LAST_WORDS_S, None):
+            for turn in turns:
+                turn.cancel()
+            if turns:
+                await asyncio.wait(turns, timeout=grace_s)
+
     async def _rest(self, bell: Bell) -> None:
         wait = _LOOK_EVERY_S
-        if self._due is not None:
-            left = self._due - asyncio.get_running_loop().time()
+        if self._due:
+            left = min(self._due) - asyncio.get_running_loop().time()
             wait = min(wait, max(left, _SHORTEST_WAIT_S))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait):
                 await bell.wait()
 
     async def _look(self) -> bool:
-        """Follow up what there is. Whether there was anything."""
+        """Take what there is, and see to it that it is told. Whether there was anything."""
+        now = asyncio.get_running_loop().time()
+        self._due = [due for due in self._due if due > now]
         # Reading first: to claim is to write, and most changes of the record tell nobody anything.
-        if not await self._store.signals(self._scope, states=_OPEN, channel=INBOX, limit=1):
+        if not await self._store.signals(self._scope, states=OPEN, channel=INBOX, limit=1):
             return False
         batch = await self._claim()
         if not batch:
@@ -104,48 +129,77 @@ class FollowUp:
         if self._batch_s > 0:
             await asyncio.sleep(self._batch_s)
             batch += await self._claim()
-        by_session: dict[str, list[Signal]] = {}
-        for signal in await self._still_held(batch):
+        for signal in batch:
             if signal.kind is SignalKind.CANCELED:
                 await self._drop(signal, DELIBERATE)
             else:
-                by_session.setdefault(signal.session, []).append(signal)
-        for signals in by_session.values():
-            await self._follow_up(signals)
+                self._waiting.setdefault(signal.session, []).append(signal)
+        for session in self._waiting:
+            if session not in self._turns:
+                self._turns[session] = asyncio.create_task(self._take_turns(session))
         return True
 
     async def _claim(self) -> list[Signal]:
-        self._due = None
         return await self._store.claim_signals(
             self._scope, consumer=self._consumer, limit=_AT_ONCE, lease_s=self._lease_s
         )
 
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(self._lease_s / 3)
+            with contextlib.suppress(StoreError):
+                await self._store.renew_signals(self._consumer, self._lease_s)
+
+    # Turns
+
+    async def _take_turns(self, session: str) -> None:
+        """Tell one session what waits for it, and what comes meanwhile."""
+        try:
+            while not self._leaving and session in self._waiting:
+                async with self._places:
+                    await self._take_turn(self._waiting.pop(session))
+        except StoreClosed:
+            pass
+        finally:
+            del self._turns[session]
+
+    async def _take_turn(self, claimed: list[Signal]) -> None:
+        try:
+            # Just before it is told: what its session was deleted for, or somebody answered, is
+            # not told any more.
+            if signals := await self._still_held(claimed):
+                await self._follow_up(signals)
+        except StoreClosed:
+            raise
+        except Exception as error:  # noqa: BLE001 - nor must it hold what it does not tell
+            self._report(f"following up {claimed[0].session!r}: will try again: {_said(error)}")
+            await insist(lambda: self._postpone(claimed, Later(_AGAIN_S)), self._report)
+
     async def _still_held(self, batch: Sequence[Signal]) -> list[Signal]:
         """Without what was dropped meanwhile: a session was deleted, a question answered."""
+        scope = Scope(batch[0].owner, batch[0].session)
         after = min(signal.seq for signal in batch) - 1
         held: set[str] = set()
         claimed = (SignalState.CLAIMED,)
-        while page := await self._store.signals(
-            self._scope, states=claimed, channel=INBOX, after=after
-        ):
+        while page := await self._store.signals(scope, states=claimed, channel=INBOX, after=after):
             held.update(signal.key for signal in page)
             after = page[-1].seq
         return [signal for signal in batch if signal.key in held]
 
     async def _follow_up(self, signals: list[Signal]) -> None:
         """Hand them over, and write down what became of that."""
-        renewing = asyncio.create_task(self._renew())
         try:
             answer = await self._tell(signals)
         except Busy:
             answer = Later()
-        except Exception as error:  # noqa: BLE001 - whatever a stranger's code raises
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001 - whatever a stranger's code raises
+            if isinstance(error, asyncio.CancelledError):
+                await self._refuse_cancelling()
             raised = error
             await insist(lambda: self._failed(signals, raised), self._report)
             return
-        finally:
-            renewing.cancel()
-            await asyncio.wait([renewing])
         if isinstance(answer, Later):
             await insist(lambda: self._postpone(signals, answer), self._report)
         elif answer is None or answer is True:
@@ -154,11 +208,14 @@ class FollowUp:
             refused = ValueError(f"the callback answered {preview(repr(answer))}")
             await insist(lambda: self._failed(signals, refused), self._report)
 
-    async def _renew(self) -> None:
-        while True:
-            await asyncio.sleep(self._lease_s / 3)
-            with contextlib.suppress(StoreError):
-                await self._store.renew_signals(self._consumer, self._lease_s)
+    async def _refuse_cancelling(self) -> None:
+        """Only who follows up may end that. A callback that cancels itself has failed."""
+        await asyncio.sleep(0)  # a loop that shuts down cancels everybody, in any order
+        if self._leaving:
+            raise asyncio.CancelledError
+        turn = asyncio.current_task()
+        while turn is not None and turn.cancelling():
+            turn.uncancel()
 
     # What became of it
 
@@ -168,13 +225,13 @@ class FollowUp:
         await self._store.acknowledge(keys, scope, consumer=self._consumer)
 
     async def _postpone(self, signals: Sequence[Signal], later: Later) -> None:
-        wait = later.seconds if later.seconds > 0 else BUSY_WAIT_S
+        wait = later.wait_s
         keys = [signal.key for signal in signals]
         await self._store.postpone_signals(keys, wait, consumer=self._consumer)
         self._look_in(wait)
 
-    async def _failed(self, signals: Sequence[Signal], error: Exception) -> None:
-        reason = preview(f"{type(error).__name__}: {error}", _REASON_CHARS)
+    async def _failed(self, signals: Sequence[Signal], error: BaseException) -> None:
+        reason = preview(_said(error), _REASON_CHARS)
         for signal in signals:
             wait = wait_before_next(signal.tries, self._retry_s)
             if wait is None:
@@ -188,5 +245,8 @@ class FollowUp:
         await self._store.drop_signal(signal.key, reason, consumer=self._consumer)
 
     def _look_in(self, wait_s: float) -> None:
-        due = asyncio.get_running_loop().time() + wait_s
-        self._due = due if self._due is None else min(self._due, due)
+        self._due.append(asyncio.get_running_loop().time() + wait_s)
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -10,7 +10,9 @@ from backburner.model.questions import Question
 from backburner.model.states import Kind, State
 from backburner.model.task import Task
 from backburner.runtime.election import call_keeper
+from backburner.runtime.unstarted import leave_result
 from backburner.store.protocol import Scope, Store
+from backburner.work import handover
 from backburner.work import input as job_input
 from backburner.work.shell import input_of
 
@@ -31,7 +33,8 @@ async def send(
 
     and where it takes no input and is no shell job, a message. Which question was answered, None
     for the others. UsageError where the answer does not fit what was asked for, NobodyAsked where
-    there is nothing of all that.
+    there is nothing of all that, or where another session alone asks about it: that is answered by
+    its name, and until then input goes ``raw`` only.
     """
     data = _checked(text)
     task = await _task(store, task_id, scope)
@@ -39,6 +42,8 @@ async def send(
         await _check_fit(asked, text)
         # By its name: another one may be the oldest by now.
         if await store.answer(task_id, scope, text, question=asked.id) is not None:
+            if asked.approval:
+                await _leave_files(store, home, task_id, scope)
             _call_for(home, task)
             return asked.id
         task = await _task(store, task_id, scope)  # somebody else has answered it, or it has ended
@@ -47,6 +52,8 @@ async def send(
             f"{task_id} has no open question {question!r}",
             remedy=f"see what it asks: backburner show {task_id}",
         )
+    if not raw:
+        await _refuse_beside_approval(store, task)
     if takes_messages(task):
         await _send_message(store, home, task, scope, text)
         return None
@@ -91,6 +98,26 @@ async def _asked(store: Store, task: Task, question: str | None) -> Question | N
     return None
 
 
+async def _refuse_beside_approval(store: Store, task: Task) -> None:
+    """A "yes" that is meant for another session must not become input or a message of the task."""
+    for each in await store.questions(task.id):
+        if each.approval and each.open and not task.state.terminal:
+            raise NobodyAsked(
+                f"{task.id} has asked nothing; it is {each.asker!r} that asks about it, "
+                f"in question {each.id}",
+                remedy=f"answer that with its id: --question {each.id}, question={each.id!r}; "
+                "or send the task input with --raw, raw=True",
+            )
+
+
+async def _leave_files(store: Store, home: Home, task_id: str, scope: Scope) -> None:
+    """One that was waiting for its start has ended with the answer."""
+    task = await _task(store, task_id, scope)
+    if task.state.terminal and not task.leftovers:
+        leave_result(home, task)
+        handover.discard(home, task.id, task.hand_over)
+
+
 async def _check_fit(question: Question, answer: str) -> None:
     if question.schema is None:
         return
@@ -100,7 +127,9 @@ async def _check_fit(question: Question, answer: str) -> None:
     await asyncio.to_thread(value_of, answer, question.schema)
 
 
-def _checked(text: str) -> bytes:
+def _checked(text: object) -> bytes:
+    if not isinstance(text, str):
+        raise UsageError("what is sent is a text", remedy="turn it into one: str(…)")
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError:

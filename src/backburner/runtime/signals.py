@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncGenerator, Sequence
 
 from backburner.model.limits import SIGNAL_LEASE_S
-from backburner.model.signals import Signal
+from backburner.model.signals import INBOX, OPEN, Signal
 from backburner.runtime.feed import Feed
 from backburner.runtime.followup import FollowUp, Told
 from backburner.store.protocol import Scope, Store
@@ -79,6 +79,23 @@ class SignalService:
                         pass
         finally:
             await self._release(consumer)
+
+    async def peek(self, scope: Scope, *, follow: bool = True) -> AsyncGenerator[Signal]:
+        """The same signals, each once, for one who takes nothing."""
+        after = 0
+        with self._feed.of_everything() as bell:
+            while True:
+                bell.clear()
+                found = await self._store.signals(
+                    scope, states=OPEN, channel=INBOX, after=after, limit=_AT_ONCE
+                )
+                for signal in found:
+                    after = signal.seq
+                    yield signal
+                if not found and not follow:
+                    return
+                if not found:
+                    await bell.wait()
 
     async def close(self) -> None:
         """Give back what is held, before the store is closed.

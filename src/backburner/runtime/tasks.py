@@ -26,7 +26,7 @@ from backburner.model.home import Home
 from backburner.model.limits import DEFAULT_GRACE_S, LONGEST_RUNTIME_S, TITLE_MAX_CHARS, Settings
 from backburner.model.order import ANY_TIME, Order
 from backburner.model.states import ErrorKind, Kind
-from backburner.model.task import NewTask, Task, preview
+from backburner.model.task import NewTask, Task, check_title, preview
 from backburner.model.watching import ready_when
 from backburner.runtime.election import call_keeper, keeper_is_missing
 from backburner.runtime.feed import Feed
@@ -154,6 +154,7 @@ class TaskService:
     def _new_task(self, scope: Scope, assignment: Assignment, options: StartOptions) -> NewTask:
         if scope.session is None:
             raise UsageError("a task needs a session")
+        check_title(options.title)
         if options.id is not None and not ids.is_valid(options.id):
             raise UsageError(
                 f"{options.id!r} cannot be an id",
@@ -277,8 +278,7 @@ class TaskService:
 
         One that has ended comes back as it is; what it left behind is ended too.
         """
-        if grace_s < 0:
-            raise UsageError("the grace must be 0 or more")
+        check_grace(grace_s)
         task = await ask_to_stop(self._store, self._home, task_id, scope, grace_s)
         if task is None:
             raise NotFound(f"no task {task_id!r} in session {scope.session!r}")
@@ -301,6 +301,12 @@ class TaskService:
     def describe(self, task: Task) -> dict[str, Any]:
         """The task as JSON, with how much output there is now."""
         return describe(self._home, task)
+
+
+def check_grace(grace_s: object) -> None:
+    """UsageError where it is no time to wait for; a NaN, an infinity and texts come here too."""
+    if not isinstance(grace_s, int | float) or not 0 <= grace_s <= LONGEST_RUNTIME_S:
+        raise UsageError("the grace must be 0 or more seconds, and less than 100 years")
 
 
 def per_session(kind: Kind, settings: Settings) -> int:

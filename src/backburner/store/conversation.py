@@ -33,11 +33,12 @@ class Conversation(Protocol):
         ...
 
     async def ask_approval(
-        self, task_id: str, owner: str, asker: str, question: str, text: str
+        self, task_id: str, owner: str, asker: str, question: str, text: str, *, grace_s: float
     ) -> Task | None:
-        """Ask the session of a task about it, for another session of the same owner.
+        """Ask the session of a task whether it may be stopped, for another one of the same owner.
 
-        The task goes on, and is not told. None where there is no such active task of the owner.
+        The task goes on, and is not told; the answer "yes" asks for its end, with this grace.
+        None where there is no such active task of the owner.
         """
         ...
 
@@ -46,7 +47,8 @@ class Conversation(Protocol):
     ) -> str | None:
         """Answer a question, else the oldest that the task has open. Which one; None where none is.
 
-        The last one answered: input_required → running. An approval is answered by its id only.
+        The last one answered: input_required → running. An approval is answered by its id only,
+        and one that is granted is a stop request in the same transaction.
         """
         ...
 

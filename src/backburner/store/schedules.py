@@ -16,9 +16,9 @@ class ScheduleStore(Protocol):
     async def add_schedule(self, new: NewSchedule, *, limit: int) -> tuple[Schedule, bool]:
         """Write a new schedule. Answers it, and whether it is new.
 
-        The same id with the same work at the same times in the same session gives the one that is
-        there; anything else under that id is a Conflict. More than ``limit`` that have not ended in
-        its session, paused ones included: LimitReached.
+        The same id with the same work, times and policies in the same session gives the one that
+        is there; anything else under that id, or one that has ended, is a Conflict. More
+        than ``limit`` that have not ended in its session, paused ones included: LimitReached.
         """
         ...
 
@@ -50,6 +50,18 @@ class ScheduleStore(Protocol):
         Only where the schedule is active and its next firing is still ``expected``: whoever comes
         second gets None. What may not start, because another task of it has not ended or because of
         the limit of its session, is noted as skipped. Without a next firing it is done.
+
+        A single time, and one whose tasks queue, is not lost to that limit: it is put off for a
+        while, says so, and gives None.
+        """
+        ...
+
+    async def bring_forward(
+        self, schedule_id: str, expected: Instant, *, next_at: Instant, due_at: Instant
+    ) -> bool:
+        """Expect an earlier firing than ``expected``, since the clock was set back.
+
+        False where something else is expected by now, or that firing was dealt with.
         """
         ...
 

@@ -8,6 +8,7 @@ from backburner import app
 from backburner.app.conversation import APPROVAL_S
 from backburner.app.following import BATCH_S
 from backburner.app.following import Following as AsyncFollowing
+from backburner.model.limits import DEFAULT_GRACE_S
 from backburner.model.signals import INBOX, SignalKind, SignalState
 from backburner.sync.portal import Portal
 from backburner.sync.signal import Signal
@@ -90,10 +91,15 @@ class Conversation:
         return Following(self._portal, self._inner.follow_up(told, batch_s=batch_s))
 
     def stop(
-        self, reference: str, *, force: bool = False, timeout: float | None = APPROVAL_S
+        self,
+        reference: str,
+        *,
+        force: bool = False,
+        grace: float = DEFAULT_GRACE_S,
+        timeout: float | None = APPROVAL_S,
     ) -> Task:
         """End a task of this session, or of another one of the owner that agrees."""
-        work = self._inner.stop(reference, force=force, timeout=timeout)
+        work = self._inner.stop(reference, force=force, grace=grace, timeout=timeout)
         return Task(self._portal, self._portal.call(work))
 
     def end(self, *, keep: bool = False) -> None:

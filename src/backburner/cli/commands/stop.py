@@ -7,7 +7,15 @@ import typer
 from backburner.cli import exits, guard, phrases, say
 from backburner.cli.options import HomeOption, JsonOption, SessionOption, seconds
 from backburner.cli.place import act, place
-from backburner.model.errors import SPELLINGS, Ambiguous, NotFound, UsageError
+from backburner.model.errors import (
+    SPELLINGS,
+    Ambiguous,
+    NotAllowed,
+    NotFound,
+    TimeIsUp,
+    UsageError,
+)
+from backburner.model.limits import DEFAULT_GRACE_S
 from backburner.model.states import ACTIVE, State
 
 if TYPE_CHECKING:
@@ -18,6 +26,7 @@ EXAMPLES = (
     "backburner stop --grace 30s bg_7k2m bg_x81c",
     "backburner stop --force bg_7k2m",
     "backburner stop --all",
+    "backburner stop --ask bg_7k2m0x81c5f3q9d2",
 )
 
 _PAGE = 500
@@ -32,6 +41,9 @@ def command(
         typer.Option("--grace", metavar="TIME", help="Between TERM and KILL. [5s]"),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Every active task of the session.")] = False,
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Ask the other session that ID belongs to, up to 5min.")
+    ] = False,
     as_json: JsonOption = False,
     home: HomeOption = None,
     session: SessionOption = None,
@@ -40,10 +52,13 @@ def command(
 
     ID is the id of a task, or enough of it. TERM, a grace, KILL. Returns when nothing of them is
     left, and prints each id with the state that it ended in. One that has ended already is left
-    as it is.
+    as it is. With --ask, ID may be the whole id of a task of another session: that session is told,
+    and answers with `send --question`.
     """
     if every == bool(ids):
         raise UsageError("give ids, or --all", remedy="see: backburner stop --help")
+    if ask and every:
+        raise UsageError("--ask is for ids", remedy="see: backburner stop --help")
     if force and grace is not None:
         raise UsageError("--force leaves no grace", remedy="give --force or --grace")
     grace_s = None if grace is None else seconds(grace, "--grace")
@@ -51,8 +66,17 @@ def command(
     async def work(_: "Backburner", session: "Session") -> int:
         import asyncio
 
-        tasks, status = await _chosen(session, ids)
+        tasks, unknown = await _chosen(session, ids)
         await asyncio.gather(*(_stop(task, force, grace_s) for task in tasks))
+        status = exits.DONE
+        for reference, error in unknown.items():
+            if ask and isinstance(error, NotFound):
+                task, failed = await _ask(session, reference, force, grace_s)
+                tasks += [] if task is None else [task]
+            else:
+                guard.tell(error)
+                failed = SPELLINGS[error.code].exit_status
+            status = status or failed
         if as_json:
             documents = [task.document() for task in tasks]
             one = ids is not None and len(ids) == 1
@@ -68,21 +92,36 @@ def command(
     return act(place(home, session), work)
 
 
-async def _chosen(session: "Session", ids: list[str] | None) -> tuple[list["Task"], int]:
-    """The tasks, each once, and the status of what could not be found."""
+async def _chosen(
+    session: "Session", ids: list[str] | None
+) -> tuple[list["Task"], dict[str, NotFound | Ambiguous]]:
+    """The tasks, each once, and what could not be found."""
     if not ids:
-        return await _active(session), exits.DONE
+        return await _active(session), {}
     found: dict[str, Task] = {}
-    status = exits.DONE
+    unknown: dict[str, NotFound | Ambiguous] = {}
     for reference in ids:
         try:
             task = await session.task(reference)
         except (NotFound, Ambiguous) as error:
-            guard.tell(error)
-            status = status or SPELLINGS[error.code].exit_status
+            unknown[reference] = error
         else:
             found.setdefault(task.id, task)
-    return list(found.values()), status
+    return list(found.values()), unknown
+
+
+async def _ask(
+    session: "Session", reference: str, force: bool, grace_s: float | None
+) -> tuple["Task | None", int]:
+    """Stop one of another session of the owner, which agrees or does not; the status."""
+    grace = DEFAULT_GRACE_S if grace_s is None else grace_s
+    try:
+        task = await session.stop(reference, force=force, grace=grace)
+    except (NotFound, NotAllowed, TimeIsUp) as error:
+        guard.tell(error)
+        return None, SPELLINGS[error.code].exit_status
+    say.message(f"{task.record.title} ({task.id}) {phrases.ending(task.record)}")
+    return task, exits.DONE
 
 
 async def _active(session: "Session") -> list["Task"]:

@@ -23,6 +23,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SHIFT = timedelta(hours=3)
 """More than any clock is set forward or back at once, but for a zone that crosses the date line."""
 _MINUTE = timedelta(minutes=1)
+_MINUTE_US = 60 * SECOND
 _LONGEST_GAP = 26 * 60
 _EXAMPLES = "write for example '*/10 * * * *' or '30 2 * * MON-FRI'"
 
@@ -92,10 +93,25 @@ class Calendar:
 
     def next_due(self, now: Instant) -> Instant | None:
         """The first nominal time whose firing is to be made after ``now``."""
-        nominal = self.following(now - round(self.jitter_s * SECOND) - 1)
-        while nominal is not None and self.due(nominal) <= now:
-            nominal = self.following(nominal)
-        return nominal
+        first = self.following(now - round(self.jitter_s * SECOND) - 1)
+        if first is None or first > now:
+            return first
+        # A firing is made before the next nominal time: only that of the last one can be to come.
+        last = self._last(first, now)
+        return last if self.due(last) > now else self.following(last)
+
+    def _last(self, first: Instant, now: Instant) -> Instant:
+        """The last nominal time up to now, given one: by halves, as there may be 1440 a day."""
+        high = now
+        while high - first > _MINUTE_US:
+            middle = (first + high) // 2
+            found = self.following(middle)
+            if found is not None and found <= now:
+                first = found
+            else:
+                high = middle
+        found = self.following(first)
+        return first if found is None or found > now else found
 
 
 def task_id(schedule_id: str, nominal: Instant) -> str:

@@ -27,6 +27,8 @@ from backburner.store.protocol import Scope, Store
 from backburner.work import handover
 
 _AT_ONCE = 100
+_ALL = 100_000
+_NO_TIME_IS_LATER = 2**62
 _AGAIN_S = 5.0
 _LONGEST_NAP_S = 10.0
 """The clock may be set, and timers stand still while the machine sleeps."""
@@ -47,6 +49,8 @@ class Clockwork:
         self._unsubscribe = store.on_change(self._bell.set)
         self._under_way: asyncio.Future[None] | None = None
         self._forgotten: float | None = None
+        self._ahead: int | None = None
+        """By how much the time of day was ahead of the time since boot, at the last look."""
 
     async def run(self) -> None:
         """Fire, until cancelled."""
@@ -66,6 +70,7 @@ class Clockwork:
     async def _look(self) -> None:
         """Fire what is due, then wait for the next reason to look."""
         self._bell.clear()
+        await self._expect_anew()
         troubled = False
         for schedule in await self._store.due_schedules(clock.now(), _AT_ONCE):
             try:
@@ -87,6 +92,29 @@ class Clockwork:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(None if due is None else _nap_s(due)):
                 await self._bell.wait()
+
+    async def _expect_anew(self) -> None:
+        """Bring forward what waits for a time that a wrong clock has made the next.
+
+        While it was a year ahead, what was due went on to next year. Only after it was set back,
+        and at the beginning, since nobody may have been there when it was.
+        """
+        before, self._ahead = self._ahead, clock.now() - clock.boot_now()
+        if before is not None and before - self._ahead < clock.SECOND:
+            return
+        for schedule in await self._store.due_schedules(_NO_TIME_IS_LATER, _ALL):
+            if schedule.cron is None or schedule.next_at is None:
+                continue
+            calendar = Calendar.of(schedule)
+            with contextlib.suppress(UsageError):  # dealt with when it is due
+                nominal = calendar.following(max(clock.now(), schedule.last_at or 0))
+                if nominal is not None and nominal < schedule.next_at:
+                    await self._store.bring_forward(
+                        schedule.id,
+                        schedule.next_at,
+                        next_at=nominal,
+                        due_at=calendar.due(nominal),
+                    )
 
     async def _fire(self, schedule: Schedule) -> None:
         assert schedule.next_at is not None

@@ -17,7 +17,7 @@ from backburner.model.schedule import (
     Schedule,
     ScheduleState,
 )
-from backburner.model.task import preview
+from backburner.model.task import check_title, preview
 from backburner.runtime.schedules.calendar import Calendar
 from backburner.runtime.schedules.work import Work
 from backburner.runtime.tasks import TaskService, per_session
@@ -56,18 +56,11 @@ class ScheduleService:
         self, scope: Scope, when: str | datetime, work: Work, options: ScheduleOptions
     ) -> tuple[Schedule, bool]:
         """Write a schedule, and see to it that a keeper fires it. Answers whether it is new."""
-        new = self._new(scope, when, work, options)
+        new = self.checked(scope, when, work, options)
         limit = self._settings.schedules_per_session
         if await self._store.schedule(new.id) is not None:
             return await self._store.add_schedule(new, limit=limit)  # the same one, or a Conflict
-        calendar = Calendar.of(new)
-        nominal = calendar.following(clock.now())
-        if nominal is None:
-            raise UsageError(
-                f"{new.cron!r} never comes" if new.cron else "that time has passed",
-                remedy="choose a time that comes",
-            )
-        new = replace(new, next_at=nominal, due_at=calendar.due(nominal))
+        new = beginning_now(new)
         if work.launch is not None:
             new = replace(new, hand_over=self._tasks.hand_over(new.id, work.launch))
         try:
@@ -80,11 +73,13 @@ class ScheduleService:
         await self._tasks.see_to_keeper()
         return added, fresh
 
-    def _new(
+    def checked(
         self, scope: Scope, when: str | datetime, work: Work, options: ScheduleOptions
     ) -> NewSchedule:
+        """What would be written, but for its next time. UsageError."""
         if scope.session is None:
             raise UsageError("a schedule needs a session")
+        check_title(options.title)
         if options.id is not None and not ids.is_valid(options.id):
             raise UsageError(
                 f"{options.id!r} cannot be an id",
@@ -186,6 +181,18 @@ class ScheduleService:
             f"{found.id} is {found.state}, and cannot be {wanted} any more",
             remedy="make a new schedule",
         )
+
+
+def beginning_now(new: NewSchedule) -> NewSchedule:
+    """With its first firing from now on. UsageError where there is none."""
+    calendar = Calendar.of(new)
+    nominal = calendar.following(clock.now())
+    if nominal is None:
+        raise UsageError(
+            f"{new.cron!r} never comes" if new.cron else "that time has passed",
+            remedy="choose a time that comes",
+        )
+    return replace(new, next_at=nominal, due_at=calendar.due(nominal))
 
 
 def read_when(when: str | datetime) -> tuple[str | None, Instant | None]:

@@ -5,13 +5,14 @@ from typing import Any
 
 from backburner.model import clock
 from backburner.model.events import EventKind
-from backburner.model.questions import APPROVAL_SCHEMA
+from backburner.model.questions import APPROVAL_SCHEMA, is_yes
 from backburner.model.signals import NewSignal, SignalKind, ask_key
 from backburner.model.task import Task
 from backburner.store.protocol import Scope
 from backburner.store.sqlite.changes import Changes
 from backburner.store.sqlite.reader import within
 from backburner.store.sqlite.rows import to_json
+from backburner.store.sqlite.tasks import request_stop
 from backburner.store.sqlite.transaction import Statements
 
 
@@ -44,6 +45,7 @@ class QuestionChanges(Changes):
                 text=text,
                 schema=fitting,
                 asker=None,
+                grace_s=None,
                 now=now,
             ):
                 return False
@@ -62,7 +64,7 @@ class QuestionChanges(Changes):
         return await self._writer.write(operation)
 
     async def ask_approval(
-        self, task_id: str, owner: str, asker: str, question: str, text: str
+        self, task_id: str, owner: str, asker: str, question: str, text: str, *, grace_s: float
     ) -> Task | None:
         def operation(run: Statements) -> Task | None:
             now = clock.now()
@@ -77,6 +79,7 @@ class QuestionChanges(Changes):
                 text=text,
                 schema=to_json(APPROVAL_SCHEMA),
                 asker=asker,
+                grace_s=float(grace_s),
                 now=now,
             )
             talked = run.task("task_is_talked_about", id=task_id, attempt=task.attempt)
@@ -103,8 +106,12 @@ class QuestionChanges(Changes):
             )
             if row is None:
                 return None
-            name, approval = row
-            _close(run, task, name, EventKind.ANSWERED, "it was answered", about=bool(approval))
+            name, grace_s = row
+            about = grace_s is not None
+            _close(run, task, name, EventKind.ANSWERED, "it was answered", about=about)
+            if about and is_yes(answer):
+                # At once: whoever asked may be gone, and the word of the owner holds all the same.
+                request_stop(run, task, grace_s)
             return name
 
         return await self._writer.write(operation)

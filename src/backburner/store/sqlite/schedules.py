@@ -11,6 +11,7 @@ from backburner.model.order import Order
 from backburner.model.schedule import (
     FIRINGS_KEPT,
     MADE_UP_MAX,
+    PUT_OFF_S,
     Firing,
     NewSchedule,
     Overlap,
@@ -25,6 +26,12 @@ from backburner.store.sqlite.rows import to_json
 from backburner.store.sqlite.schedule_reading import ScheduleReader, to_schedule
 from backburner.store.sqlite.tasks import insert_task
 from backburner.store.sqlite.transaction import Statements
+
+_SAME = (
+    "owner", "session", "kind", "title", "cron", "at", "zone", "missed", "overlap", "jitter_s",
+    "max_runtime_s",
+)  # fmt: skip
+"""What two that are the same have in common, beside their work."""
 
 
 class ScheduleChanges(Changes):
@@ -92,6 +99,8 @@ class ScheduleChanges(Changes):
         def operation(run: Statements) -> list[Firing] | None:
             now = clock.now()
             starts = turn.starts
+            if starts and _put_off(run, schedule_id, expected, now):
+                return None
             row = run.row(
                 "schedule_move",
                 id=schedule_id,
@@ -130,6 +139,19 @@ class ScheduleChanges(Changes):
 
         return await self._writer.write(operation)
 
+    async def bring_forward(
+        self, schedule_id: str, expected: Instant, *, next_at: Instant, due_at: Instant
+    ) -> bool:
+        return bool(
+            await self._count(
+                "schedule_bring_forward",
+                id=schedule_id,
+                expected=expected,
+                next_at=next_at,
+                due_at=due_at,
+            )
+        )
+
     async def pause_schedule(
         self, schedule_id: str, scope: Scope, reason: str | None = None
     ) -> Schedule | None:
@@ -156,6 +178,28 @@ class ScheduleChanges(Changes):
             return None if row is None else to_schedule(row)
 
         return await self._writer.write(operation)
+
+
+def _put_off(run: Statements, schedule_id: str, expected: Instant, now: Instant) -> bool:
+    """Whether there is no room in its session for a firing that must not be lost."""
+    row = run.row("schedule_get", id=schedule_id)
+    if row is None:
+        return False
+    schedule = to_schedule(row)
+    if schedule.cron is not None and schedule.overlap is not Overlap.QUEUE:
+        return False
+    if run.rows("schedule_active_tasks", schedule=schedule_id):
+        return False  # it waits for those, and takes no room meanwhile
+    reason = _above_limit(run, schedule)
+    return reason is not None and bool(
+        run.rows(
+            "schedule_put_off",
+            id=schedule_id,
+            expected=expected,
+            due_at=now + round(PUT_OFF_S * clock.SECOND),
+            detail=f"put off: {reason}",
+        )
+    )
 
 
 def _start(run: Statements, schedule: Schedule, start: Start, turn: Turn, now: Instant) -> Firing:
@@ -215,16 +259,14 @@ def _refuse_above(limit: int, run: Statements, new: NewSchedule) -> None:
 
 def same_or_conflict(existing: Schedule, wanted: NewSchedule, spec: str) -> Schedule:
     """The schedule that is there, where it is what is wanted; Conflict where it is not."""
-    same = (existing.owner, existing.session, existing.kind, existing.cron, existing.at) == (
-        wanted.owner,
-        wanted.session,
-        wanted.kind,
-        wanted.cron,
-        wanted.at,
+    same = existing.spec == json.loads(spec) and all(
+        getattr(existing, name) == getattr(wanted, name) for name in _SAME
     )
-    if same and existing.zone == wanted.zone and existing.spec == json.loads(spec):
+    if same and not existing.state.ended:
         return existing
+    # Of a stranger's, not even that it has ended.
+    why = f": that one is {existing.state}" if same else ""
     raise Conflict(
-        f"the id {wanted.id!r} cannot be used for this schedule",
+        f"the id {wanted.id!r} cannot be used for this schedule{why}",
         remedy="choose another id, or leave it out",
     )

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from backburner.model import clock
-from backburner.model.signals import Signal
+from backburner.model.signals import GIVEN_UP, Signal
 from backburner.store.protocol import Scope
 from backburner.store.sqlite.changes import Changes
 from backburner.store.sqlite.rows import to_json, to_signal
@@ -101,5 +101,11 @@ class SignalChanges(Changes):
 
     async def resend(self, key: str, scope: Scope) -> bool:
         return bool(
-            await self._count("signal_resend", key=key, owner=scope.owner, session=scope.session)
+            await self._count(
+                "signal_resend",
+                key=key,
+                owner=scope.owner,
+                session=scope.session,
+                given_up=GIVEN_UP,
+            )
         )

@@ -113,15 +113,7 @@ class TaskChanges(Changes):
             task = run.task("task_get", id=task_id)
             if task is None or not within(task, scope):
                 return None
-            if task.state is State.QUEUED:
-                return run.finish(task_id, task.attempt, Ending.canceled())
-            if task.stop is not None and task.stop.grace_s <= grace_s:
-                return task  # asked before, and at least as urgently
-            asked = run.task("task_request_stop", id=task_id, now=clock.now(), grace_s=grace_s)
-            if asked is None:
-                return task
-            run.add_event(asked, EventKind.STOP_REQUESTED, {"grace_s": grace_s})
-            return run.task("task_get", id=task_id)
+            return request_stop(run, task, grace_s)
 
         return await self._writer.write(operation)
 
@@ -250,3 +242,16 @@ def same_or_conflict(existing: Task, wanted: NewTask, spec: str) -> Task:
         f"the id {wanted.id!r} cannot be used for this task",
         remedy="choose another id, or leave it out",
     )
+
+
+def request_stop(run: Statements, task: Task, grace_s: float) -> Task | None:
+    """See Store.request_stop."""
+    if task.state is State.QUEUED:
+        return run.finish(task.id, task.attempt, Ending.canceled())
+    if task.stop is not None and task.stop.grace_s <= grace_s:
+        return task  # asked before, and at least as urgently
+    asked = run.task("task_request_stop", id=task.id, now=clock.now(), grace_s=grace_s)
+    if asked is None:
+        return task
+    run.add_event(asked, EventKind.STOP_REQUESTED, {"grace_s": grace_s})
+    return run.task("task_get", id=task.id)

@@ -4,8 +4,9 @@
 ALTER TABLE question ADD COLUMN schema TEXT;
 -- Asked about the task and not by it: whether another session of the owner may stop it.
 ALTER TABLE question ADD COLUMN approval INTEGER NOT NULL DEFAULT 0 CHECK (approval IN (0, 1));
--- The session that wants to.
+-- The session that wants to, and the grace that the task then gets.
 ALTER TABLE question ADD COLUMN asker TEXT CHECK ((asker IS NOT NULL) = (approval = 1));
+ALTER TABLE question ADD COLUMN grace_s REAL CHECK ((grace_s IS NOT NULL) = (approval = 1));
 
 -- What somebody tells a task while it runs.
 CREATE TABLE message (

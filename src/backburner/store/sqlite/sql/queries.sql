@@ -349,7 +349,9 @@ WHERE key IN (SELECT value FROM json_each(:keys)) AND +owner = :owner
 RETURNING seq;
 
 -- name: signals_release
-UPDATE signal SET state = 'pending', consumer = NULL, lease_boot = NULL, lease_until = NULL
+-- It was looked at, and not tried.
+UPDATE signal SET state = 'pending', consumer = NULL, tries = max(tries - 1, 0), lease_boot = NULL,
+                  lease_until = NULL
 WHERE consumer = :consumer AND state = 'claimed'
 RETURNING seq;
 
@@ -414,18 +416,25 @@ FROM open_channel WHERE name NOT IN (SELECT value FROM json_each(:busy));
 
 -- name: signal_resend
 -- A dead letter, or one that waits for its next try, is sent now; not where its channel is gone,
--- and not where it tells of a question that nobody asks any more.
+-- where its session was deleted, or where it tells of a question that nobody asks any more. In the
+-- inbox, what was dropped for another reason than that it was given up stays so.
 UPDATE signal SET state = 'pending', reason = NULL, retry_at = NULL, tries = 0, consumer = NULL,
                   lease_boot = NULL, lease_until = NULL
 WHERE key = :key AND +owner = :owner AND (:session IS NULL OR +session = :session)
-  AND state IN ('failed', 'dropped')
+  AND (state = 'failed'
+       OR (state = 'dropped' AND (channel <> 'inbox' OR instr(reason, :given_up) = 1)
+           AND reason <> 'the session was deleted'))
+  AND NOT EXISTS (SELECT 1 FROM ended_session e
+                  WHERE e.owner = signal.owner AND e.session = signal.session)
   AND (channel IN ('inbox', 'notify')
        OR EXISTS (SELECT 1 FROM channel c WHERE c.owner = signal.owner AND c.name = signal.channel
                   AND c.paused IS NULL))
   AND (kind <> 'input_required'
        OR EXISTS (SELECT 1 FROM question q JOIN task t ON t.seq = q.task
                   WHERE q.task = signal.task AND q.attempt = t.attempt AND t.finished_at IS NULL
-                    AND q.answer IS NULL AND q.withdrawn = 0))
+                    AND q.answer IS NULL AND q.withdrawn = 0
+                    AND instr(signal.key || '@', t.id || ':ask:' || q.attempt || ':' || q.id || '@')
+                        = 1))
 RETURNING seq;
 
 -- name: signal_answered
@@ -474,8 +483,8 @@ FROM queue q ORDER BY q.name;
 
 -- name: question_ask
 -- The same question again, after a crash of ours, is there already.
-INSERT INTO question (task, attempt, id, text, asked_at, schema, approval, asker)
-VALUES (:task, :attempt, :id, :text, :now, :schema, :asker IS NOT NULL, :asker)
+INSERT INTO question (task, attempt, id, text, asked_at, schema, approval, asker, grace_s)
+VALUES (:task, :attempt, :id, :text, :now, :schema, :asker IS NOT NULL, :asker, :grace_s)
 ON CONFLICT (task, attempt, id) DO NOTHING
 RETURNING seq;
 
@@ -486,7 +495,7 @@ WHERE seq = (SELECT q.seq FROM question q JOIN task t ON t.seq = q.task
              WHERE q.task = :task AND q.attempt = t.attempt AND q.answer IS NULL
                AND q.withdrawn = 0 AND iif(:id IS NULL, q.approval = 0, q.id = :id)
              ORDER BY q.seq LIMIT 1)
-RETURNING id, approval;
+RETURNING id, grace_s;
 
 -- name: question_withdraw
 UPDATE question SET withdrawn = 1
@@ -769,11 +778,24 @@ SELECT min(due_at) FROM schedule WHERE state = 'active';
 
 -- name: schedule_move
 -- On to the next firing, by whoever has seen the present one as it is; the last one ends it.
-UPDATE schedule SET next_at = :next_at, due_at = :due_at, last_at = :last_at,
+UPDATE schedule SET next_at = :next_at, due_at = :due_at, last_at = :last_at, detail = NULL,
                     state = iif(:next_at IS NULL, 'done', 'active'),
                     ended_at = iif(:next_at IS NULL, :now, NULL)
 WHERE id = :id AND state = 'active' AND next_at = :expected
 RETURNING {schedule};
+
+-- name: schedule_put_off
+-- The same firing later, and why.
+UPDATE schedule SET due_at = max(next_at, :due_at), detail = :detail
+WHERE id = :id AND state = 'active' AND next_at = :expected
+RETURNING id;
+
+-- name: schedule_bring_forward
+-- To a time that comes before the one that was expected, and was not dealt with.
+UPDATE schedule SET next_at = :next_at, due_at = :due_at
+WHERE id = :id AND state = 'active' AND next_at = :expected AND next_at > :next_at
+  AND (last_at IS NULL OR last_at < :next_at)
+RETURNING id;
 
 -- name: schedule_fired
 -- What the move has started.

@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c const
 PYTEST := $(BIN)/python -m pytest --numprocesses 4
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo services test test-quick test-faults lint format bench constraints clean
+.PHONY: help setup demo services adapters mcp-proofs test test-quick test-faults lint format bench constraints clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,9 +29,16 @@ demo: $(STAMP) ## A handful of real jobs, and a keeper killed in the middle
 services: $(STAMP) ## Servers that tests run as jobs (redis-server)
 	scripts/services.sh
 
-# Where a service cannot be installed, the tests that need it fail and say so; the others run.
+adapters: ## The frameworks that there are adapters for, in .adapters-venv
+	PYTHON=$(PYTHON) scripts/adapters.sh
+
+mcp-proofs: $(STAMP) ## Others' tests and clients of MCP against our server
+	scripts/mcp_conformance.sh
+
+# What cannot be installed is missed by the tests that need it: they fail and say so. The others run.
 test: $(STAMP) ## The whole suite, with short campaigns
 	-scripts/services.sh
+	-PYTHON=$(PYTHON) scripts/adapters.sh
 	$(PYTEST) -m "not faults"
 
 test-quick: $(STAMP) ## Under a minute
@@ -41,10 +48,11 @@ test-faults: $(STAMP) ## The long campaigns
 	-scripts/services.sh
 	$(PYTEST) -m faults --timeout 3600
 
-lint: $(STAMP) ## Style, types and layers
+lint: $(STAMP) adapters ## Style, types and layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+	$(BIN)/pyright --project examples
 	$(BIN)/lint-imports --no-logo
 
 format: $(STAMP) ## Let ruff write what it can
@@ -59,5 +67,5 @@ constraints: ## Pin the newest versions anew, in constraints.txt
 	PYTHON=$(PYTHON) scripts/constraints.sh
 
 clean: ## Remove all that these targets made
-	rm -rf $(VENV) .bench-venv .services .pytest_cache .hypothesis .ruff_cache .import_linter_cache build dist
+	rm -rf $(VENV) .adapters-venv .bench-venv .services .pytest_cache .hypothesis .ruff_cache .import_linter_cache build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

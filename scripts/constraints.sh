@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes constraints.txt and bench/peers/constraints.txt: the exact version of everything that a
-# fresh environment gets, and nothing about where it came from.
+# Writes constraints.txt, bench/peers/constraints.txt and examples/constraints.txt: the exact version
+# of everything that a fresh environment gets, and nothing about where it came from.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -29,9 +29,22 @@ mapfile -t compared < <("$fresh/peers/bin/python" -m bench.peers.catalogue)
     echo "# Exact versions of what the benchmark compares with. Made by \`make constraints\`; not edited by hand."
     "${peers[@]}" freeze
 } >"$fresh/peers.txt"
-if grep -nE '@|://' "$fresh/constraints.txt" "$fresh/peers.txt"; then
+
+# With our own versions wherever both have something.
+"${PYTHON:-python3}" -m venv "$fresh/examples"
+examples=("$fresh/examples/bin/python" -m pip --disable-pip-version-check)
+"${examples[@]}" install --quiet -c "$fresh/constraints.txt" hatchling editables
+"${examples[@]}" install --quiet -c "$fresh/constraints.txt" --no-build-isolation \
+    -r examples/requirements.txt --editable .
+{
+    echo "# Exact versions of what the examples run with. Made by \`make constraints\`; not edited by hand."
+    "${examples[@]}" freeze --exclude-editable
+} >"$fresh/examples.txt"
+
+if grep -nE '@|://' "$fresh/constraints.txt" "$fresh/peers.txt" "$fresh/examples.txt"; then
     echo "constraints: the lines above hold an address" >&2
     exit 1
 fi
 cp "$fresh/constraints.txt" constraints.txt
 cp "$fresh/peers.txt" bench/peers/constraints.txt
+cp "$fresh/examples.txt" examples/constraints.txt

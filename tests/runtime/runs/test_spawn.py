@@ -553,3 +553,25 @@ async def test_e11_one_that_no_longer_fits_does_not_hold_up_the_others(home: Pat
         assert ended[0].error.kind is ErrorKind.SPAWN
         assert "cannot be taken up" in ended[0].error.message
         assert ended[1].result == 3
+
+
+def test_e1_an_internal_error_is_in_no_log_that_a_model_reads(home: Path) -> None:
+    """Also where the application has set up no logging, which then goes to standard error."""
+    source = """
+import asyncio, json, sys
+from backburner import Backburner, InternalError
+bb = Backburner.open(sys.argv[1])
+@bb.tool(background=True)
+async def internal() -> None:
+    raise InternalError("the database is at db.internal")
+async def main():
+    async with bb:
+        task = await bb.session("s").spawn("internal")
+        await task.wait(30)
+        print(json.dumps([task.document(), (await task.output()).text]))
+asyncio.run(main())
+"""
+    with program("-c", source, home) as running:
+        shown = running.rest()
+    assert "internal error" in shown
+    assert "db.internal" not in shown

@@ -26,6 +26,7 @@ EXAMPLES = (
     "backburner signals --follow --ack --json | while read -r signal; do …; done",
     "backburner signals --failed              what could not be delivered",
     "backburner signals --resend all",
+    "backburner signals --hook claude-code    in the settings of that agent",
 )
 
 _RECENT = 50
@@ -69,6 +70,14 @@ def command(
         str | None,
         typer.Option("--resend", metavar="KEY|all", help="Deliver one of those, or all, again."),
     ] = None,
+    hook: Annotated[
+        str | None,
+        typer.Option(
+            "--hook",
+            metavar="NAME",
+            help="For a hook of this coding agent: what is new, in its format, or nothing.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
     home: HomeOption = None,
     session: SessionOption = None,
@@ -79,6 +88,12 @@ def command(
     it, each is taken, printed, and acknowledged once it was printed.
     """
 
+    if hook is not None:
+        if keep_on or everything or acknowledge or undelivered or resend is not None or as_json:
+            raise UsageError("--hook has a format of its own", remedy="use it alone")
+        from backburner.cli.hook import hooked
+
+        return hooked(hook, home, session)
     if keep_on and everything:
         raise UsageError("--follow and --all do not go together", remedy="use one of them")
     if (undelivered or resend is not None) and (keep_on or everything or acknowledge):

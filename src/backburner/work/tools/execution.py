@@ -29,6 +29,7 @@ from backburner.model.limits import RESULT_MAX_BYTES
 from backburner.model.outcome import Image, Outcome
 from backburner.model.redaction import for_log, redact_text, secrets_in, without
 from backburner.model.states import ErrorKind
+from backburner.work.tools import prints
 from backburner.work.tools.context import Context
 
 if TYPE_CHECKING:
@@ -170,13 +171,14 @@ def _internal(error: BaseException, name: str, arguments: Mapping[str, Any]) -> 
     reference = f"ie_{secrets.token_hex(6)}"
     chain = "".join(traceback.format_exception(error))
     # Not as exc_info: texts in the chain may hold what has to be hidden.
-    _LOG.error(
-        "%s: internal error %s (%s)\n%s",
-        name,
-        reference,
-        _clean(for_log(_plain(arguments))),
-        _clean(redact_text(without(chain, _secrets(arguments)))),
-    )
+    with prints.aside():  # without a handler it goes to standard error, which the model reads
+        _LOG.error(
+            "%s: internal error %s (%s)\n%s",
+            name,
+            reference,
+            _clean(for_log(_plain(arguments))),
+            _clean(redact_text(without(chain, _secrets(arguments)))),
+        )
     message = f"an internal error happened in {name} (reference {reference})"
     return Failure(FailureKind.INTERNAL, message, reference=reference)
 

@@ -5,10 +5,11 @@ inherit; what is printed within one goes to that call, and everything else where
 does what a thread prints that a tool has started by itself: such threads inherit nothing.
 """
 
+import contextlib
 import contextvars
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import TextIO, cast
 
 Write = Callable[[str, str], object]
@@ -62,6 +63,16 @@ class _Split(io.TextIOBase):
 def captured(write: Write) -> None:
     """From now on what this context prints is ``write``'s."""
     _writes.set(write)
+
+
+@contextlib.contextmanager
+def aside() -> Generator[None]:
+    """What is printed meanwhile is not the call's: a log of ours that ends up on standard error."""
+    token = _writes.set(None)
+    try:
+        yield
+    finally:
+        _writes.reset(token)
 
 
 def begin() -> None:

@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
 # Tests mostly wait for real processes, so that four at once fit two cores.
-PYTEST := $(BIN)/python -m pytest --numprocesses 4
+PYTEST := $(BIN)/python -m pytest --numprocesses 4 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo services adapters mcp-proofs test test-quick test-faults lint format bench constraints clean

@@ -4,6 +4,7 @@ Text goes to the log as it comes. What goes wrong with the model is an outcome i
 chain behind it is logged without keys.
 """
 
+import asyncio
 import logging
 import os
 from collections.abc import AsyncIterable, Sequence
@@ -83,6 +84,8 @@ async def converse(
     except Exception as error:  # noqa: BLE001 - whatever a server says may raise anything in a parser
         _log.warning("%s failed\n%s", setup.model, chain_of(error))
         return Outcome(success=False, summary=explained(error, setup.model), usage=_counted(usage))
+    finally:
+        await asyncio.sleep(0)  # what was closed lets go of its sockets in the loop's next turn
     if (message := _cut_off(result.response, setup.model)) is not None:
         return Outcome(success=False, summary=message, usage=_counted(usage))
     if result.response.finish_reason == "length":

@@ -46,6 +46,7 @@ test-quick: $(STAMP) ## Under a minute
 
 test-faults: $(STAMP) ## The long campaigns
 	-scripts/services.sh
+	-PYTHON=$(PYTHON) scripts/adapters.sh
 	$(PYTEST) -m faults --timeout 3600
 
 lint: $(STAMP) adapters ## Style, types and layers

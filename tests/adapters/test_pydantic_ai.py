@@ -47,6 +47,12 @@ def agent_of(session: Session, server: OpenAIServer, monkeypatch: pytest.MonkeyP
     return Agent("openai-chat:gpt-5.5", tools=[look_around], capabilities=[background], retries=0)
 
 
+async def run(agent: Agent[Any], prompt: str) -> Any:
+    """What it answers; its connections are closed then."""
+    async with agent:
+        return await agent.run(prompt)
+
+
 async def states(session: Session) -> list[SignalState]:
     return [signal.record.state for signal in await session.told()]
 
@@ -58,7 +64,7 @@ async def test_x1_the_model_is_told_within_the_run_and_then_it_is_delivered(
         session = bb.session("test")
         with openai_server(waiter) as server:
             agent = agent_of(session, server, monkeypatch)
-            result = await agent.run("Build.")
+            result = await run(agent, "Build.")
         assert result.output == "It has ended."
         assert await states(session) == [SignalState.DELIVERED]
         last = server.asked[-1]
@@ -77,11 +83,11 @@ async def test_x1_what_the_model_did_not_answer_to_is_told_in_the_next_run(
         with openai_server(refuses_when_told) as server:
             agent = agent_of(session, server, monkeypatch)
             with pytest.raises(ModelHTTPError):
-                await agent.run("Build.")
+                await run(agent, "Build.")
             assert await states(session) == [SignalState.PENDING]
             first = Calls.of("look_around")
             server.answers(first, Says("Now I know."))
-            assert (await agent.run("And?")).output == "Now I know."
+            assert (await run(agent, "And?")).output == "Now I know."
         assert TOLD in json.dumps(server.asked[-1].said_by("user"))
         assert await states(session) == [SignalState.DELIVERED]
 
@@ -96,7 +102,7 @@ async def test_x1_what_comes_after_the_run_goes_to_who_follows_the_session(
         start = Calls.of("background_run", command=build, title="build")
         with openai_server(start, Says("It is running.")) as server:
             agent = agent_of(session, server, monkeypatch)
-            assert (await agent.run("Build.")).output == "It is running."
+            assert (await run(agent, "Build.")).output == "It is running."
         gate.touch()
         async for signal in session.signals():
             assert signal.text.startswith(TOLD)
@@ -115,5 +121,5 @@ async def test_a9_who_only_looks_takes_nothing_from_the_inbox(
         session = bb.session("test", mode=mode, role=role)
         with openai_server(waits_for_nothing) as server:
             agent = agent_of(session, server, monkeypatch)
-            assert (await agent.run("Look.")).output == "Seen."
+            assert (await run(agent, "Look.")).output == "Seen."
         assert await states(session) == [SignalState.PENDING]

@@ -10,7 +10,8 @@ from backburner import Backburner
 from tests.adapters.programs import FRAMEWORKS, Framework, offered, run_program
 from tests.openai_server import Asked, Calls, Says
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("frameworks")]
+# With the long ones: each starts a program that loads a whole framework.
+pytestmark = [pytest.mark.faults, pytest.mark.usefixtures("frameworks")]
 
 ONE_TURN = Path(__file__).with_name("one_turn.py")
 

@@ -209,7 +209,9 @@ class ToolService:
             while True:
                 parking = asyncio.ensure_future(self._recorded_as_parked(run))
                 try:
-                    return await asyncio.shield(parking)
+                    task = await asyncio.shield(parking)
+                    self._stale = True  # at once: the next call may come before the news of it
+                    return task
                 except LimitReached:
                     await asyncio.wait((work,), timeout=_LOOK_AGAIN_S)
                     if work.done():

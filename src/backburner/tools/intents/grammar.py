@@ -31,9 +31,13 @@ _ELSEWHERE = """
     hadoop airflow celery sidekiq systemd windows launchd aws azure gcp lambda databricks
     todo to-do homework school household jira trello asana calendar daily weekly
 """
-NEVER_NAMES = frozenset(f"{_FUNCTION_WORDS} {_EMPLOYMENT} {_ELSEWHERE}".split())
+_LATER = """
+    tomorrow today tonight yesterday later soon sometime morning afternoon evening midnight noon
+    monday tuesday wednesday thursday friday saturday sunday
+"""
+NEVER_NAMES = frozenset(f"{_FUNCTION_WORDS} {_EMPLOYMENT} {_ELSEWHERE} {_LATER}".split())
 """What stands before *job* or *task* where these are somebody's employment, the work of another
-system or a list of things to do."""
+system or a list of things to do; and times, which ask for more than we do."""
 
 
 def _literals() -> frozenset[str]:

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from backburner.model.clock import Instant
+from backburner.model.errors import UsageError
+from backburner.model.limits import QUESTION_MAX_CHARS
 
 APPROVAL_SCHEMA = {"enum": ["yes", "no"]}
 """What the answer to an approval has to be."""
@@ -43,3 +45,11 @@ class Question:
     def open(self) -> bool:
         """Whether an answer is still awaited."""
         return self.answer is None and not self.withdrawn
+
+
+def question_text(question: object) -> str:
+    """What is asked, in a form that can be told. UsageError where it is nothing, or too much."""
+    text = str(question).strip()
+    if not text or len(text) > QUESTION_MAX_CHARS:
+        raise UsageError(f"a question has 1 to {QUESTION_MAX_CHARS:,} characters")
+    return text

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from backburner.model import ids
 from backburner.model.clock import Instant
 from backburner.model.ending import TaskError
 from backburner.model.errors import UsageError
-from backburner.model.limits import PREVIEW_MAX_CHARS
+from backburner.model.limits import LONGEST_RUNTIME_S, PREVIEW_MAX_CHARS
 from backburner.model.order import ANY_TIME, Order, Wait
 from backburner.model.questions import Question
 from backburner.model.signals import SignalState
@@ -155,3 +156,20 @@ def check_title(title: object) -> None:
     """UsageError where it is no text. None stands for one that is made up from the work."""
     if title is not None and not isinstance(title, str):
         raise UsageError("a title is a text", remedy="leave it out for one from the work itself")
+
+
+def check_start(task_id: str | None, max_runtime_s: float | None) -> None:
+    """UsageError where a start cannot have this id, or this maximum run time; None is one made up
+
+    here, and no limit.
+    """
+    if task_id is not None and not ids.is_valid(task_id):
+        raise UsageError(
+            f"{task_id!r} cannot be an id",
+            remedy="use letters, digits, - and _, at most 64, a letter or digit first",
+        )
+    if max_runtime_s is not None and not 0 < max_runtime_s <= LONGEST_RUNTIME_S:
+        raise UsageError(
+            "the maximum run time must be more than 0, and less than 100 years",
+            remedy="use None for no limit",
+        )

@@ -26,7 +26,7 @@ from backburner.model.home import Home
 from backburner.model.limits import DEFAULT_GRACE_S, LONGEST_RUNTIME_S, TITLE_MAX_CHARS, Settings
 from backburner.model.order import ANY_TIME, Order
 from backburner.model.states import ErrorKind, Kind
-from backburner.model.task import NewTask, Task, check_title, preview
+from backburner.model.task import NewTask, Task, check_start, check_title, preview
 from backburner.model.watching import ready_when
 from backburner.runtime.election import call_keeper, keeper_is_missing
 from backburner.runtime.feed import Feed
@@ -155,16 +155,7 @@ class TaskService:
         if scope.session is None:
             raise UsageError("a task needs a session")
         check_title(options.title)
-        if options.id is not None and not ids.is_valid(options.id):
-            raise UsageError(
-                f"{options.id!r} cannot be an id",
-                remedy="use letters, digits, - and _, at most 64, a letter or digit first",
-            )
-        if options.max_runtime_s is not None and not 0 < options.max_runtime_s <= LONGEST_RUNTIME_S:
-            raise UsageError(
-                "the maximum run time must be more than 0, and less than 100 years",
-                remedy="use None for no limit",
-            )
+        check_start(options.id, options.max_runtime_s)
         return NewTask(
             id=options.id or ids.new_id(),
             owner=scope.owner,

@@ -224,10 +224,6 @@ class Store(Conversation, ScheduleStore, Telling, Protocol):
         """What it carries out, or did when it died."""
         ...
 
-    async def ended_by_worker(self, worker_id: str, since: Instant) -> list[Task]:
-        """What it has ended since then."""
-        ...
-
     async def stops_of_worker(self, worker_id: str) -> dict[str, StopRequest]:
         """What somebody wants it to end."""
         ...

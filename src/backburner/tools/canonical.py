@@ -4,6 +4,7 @@ An answer is made for a context window: only what is new, head and tail, within 
 characters. The set remembers how far this client has read each task.
 """
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -247,15 +248,11 @@ def _standing(task: "Task") -> str:
 def _result_of(task: "Task") -> str:
     if task.result is None:
         return ""
-    text = task.result if isinstance(task.result, str) else _json(task.result)
+    text = (
+        task.result if isinstance(task.result, str) else json.dumps(task.result, ensure_ascii=False)
+    )
     short = text if len(text) <= _OUTPUT_CHARS else text[:_OUTPUT_CHARS] + "…"
     return f"result: {short}"
-
-
-def _json(value: Any) -> str:
-    import json
-
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _planned(schedule: "Schedule") -> str:

@@ -12,10 +12,11 @@ import stat
 from collections.abc import Generator, Sequence
 
 from backburner.model.document import Artifact
-from backburner.model.errors import LimitReached, NotAllowed, NotFound, UsageError
+from backburner.model.errors import LimitReached, UsageError
 from backburner.model.home import AttemptFolder
 from backburner.model.limits import ARTIFACTS_MAX, Settings
 from backburner.model.outcome import Image
+from backburner.work.named_file import open_to_read
 
 _UNLESS_TOLD = Settings()
 _NEW = ".new"
@@ -119,7 +120,7 @@ def _write_new(new: str, path: str, data: bytes) -> None:
 @contextlib.contextmanager
 def _source(path: str, limits: Settings) -> Generator[int]:
     """The file, opened, if it may be added as it is now."""
-    fd = _open(path)
+    fd = open_to_read(path)
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):
@@ -132,20 +133,6 @@ def _source(path: str, limits: Settings) -> Generator[int]:
         yield fd
     finally:
         os.close(fd)
-
-
-def _open(path: str) -> int:
-    try:
-        # Not waiting, in case it is a pipe without a writer.
-        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
-        raise NotFound(f"there is no file {path!r}") from None
-    except PermissionError:
-        raise NotAllowed(f"{path!r} cannot be read: permission denied") from None
-    except ValueError:
-        raise UsageError("the name of a file cannot contain a NUL character") from None
-    except OSError as error:
-        raise UsageError(f"{path!r} cannot be read: {error.strerror}") from None
 
 
 def _too_large(path: str, limit: int) -> LimitReached:

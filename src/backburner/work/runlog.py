@@ -11,6 +11,7 @@ import threading
 from backburner.model.home import AttemptFolder
 from backburner.work.log.bounder import LogBounder
 from backburner.work.log.bounds import LogBounds
+from backburner.work.log.streams import StreamMarks
 
 _LOOK_EVERY = 256 * 1024
 """Bytes between two looks at whether the middle has to go."""
@@ -20,8 +21,19 @@ class RunLog:
     """Written to by the run, from any of its threads."""
 
     __slots__ = (
-        "_bounder", "_bounds", "_closed", "_fd", "_folder", "_head", "_left_out", "_lock", "_lost",
-        "_since_look", "_tail", "_total", "_unfinished",
+        "_bounder",
+        "_bounds",
+        "_closed",
+        "_fd",
+        "_folder",
+        "_head",
+        "_left_out",
+        "_lock",
+        "_lost",
+        "_marks",
+        "_since_look",
+        "_tail",
+        "_total",
     )  # fmt: skip
 
     def __init__(self, bounds: LogBounds) -> None:
@@ -33,7 +45,7 @@ class RunLog:
         self._lost = 0
         self._total = 0
         self._since_look = 0
-        self._unfinished: str | None = None
+        self._marks = StreamMarks()
         self._folder: AttemptFolder | None = None
         self._closed = False
         self._fd: int | None = None
@@ -44,19 +56,7 @@ class RunLog:
         with self._lock:
             if not text or self._closed:
                 return  # a thread that outlives its task has nothing to say any more
-            self._add(self._marked(stream, text).encode(errors="replace"))
-
-    def _marked(self, stream: str, text: str) -> str:
-        parts: list[str] = []
-        if self._unfinished is not None and self._unfinished != stream:
-            parts.append("\n")
-            self._unfinished = None
-        for line in text.splitlines(keepends=True):
-            if self._unfinished is None:
-                parts.append(f"[{stream}] ")
-            parts.append(line)
-            self._unfinished = None if line.endswith(("\n", "\r")) else stream
-        return "".join(parts)
+            self._add(self._marks.marked(stream, text).encode(errors="replace"))
 
     def _add(self, data: bytes) -> None:
         self._total += len(data)

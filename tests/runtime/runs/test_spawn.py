@@ -4,28 +4,21 @@ import asyncio
 import contextlib
 import json
 import threading
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from backburner import (
     Backburner,
-    BlockingContext,
-    ConnectionRequired,
     Context,
-    ErrorKind,
     Image,
-    InternalError,
     InvalidArguments,
     LimitReached,
     Outcome,
-    Session,
     Settings,
     SignalState,
     State,
     Task,
-    TimeIsUp,
     UsageError,
 )
 from tests.runtime.runs.programs import program
@@ -270,34 +263,6 @@ async def test_e8_one_signal_at_the_end_and_none_where_it_is_not_wanted(home: Pa
         assert "loud" in signals[0].text
 
 
-async def test_e1_errors_of_each_kind_end_a_run_as_they_should(home: Path) -> None:
-    async with Backburner.open(home) as bb:
-
-        @bb.tool(background=True)
-        async def internal() -> None:
-            raise InternalError("the password of the database is wrong")
-
-        @bb.tool(background=True)
-        async def unconnected() -> None:
-            raise ConnectionRequired("github")
-
-        @bb.tool(background=True)
-        async def says_no() -> Outcome:
-            return Outcome(success=False, summary="half done", result={"kept": 1})
-
-        session = bb.session("s")
-        tasks = [await session.spawn(name) for name in ("internal", "unconnected", "says_no")]
-        for task in tasks:
-            await task.wait(30)
-            assert task.error is not None
-            assert task.error.kind is ErrorKind.ERROR
-        one, two, three = (task.error.message for task in tasks if task.error)
-        assert "internal error" in one
-        assert "password" not in one
-        assert "github" in two
-        assert (three, tasks[2].result) == ("half done", {"kept": 1})
-
-
 async def test_e1_images_travel_with_a_result(home: Path) -> None:
     async with Backburner.open(home) as bb:
 
@@ -336,116 +301,6 @@ async def test_c4_prints_of_concurrent_tools_each_go_to_their_own_log(
     assert capsys.readouterr().out == "mine\n"
 
 
-async def test_e12_a_run_asks_waits_and_goes_on_with_its_answer(home: Path) -> None:
-    async with Backburner.open(home) as bb:
-
-        @bb.tool(background=True)
-        async def asks(context: Context) -> list[object]:
-            plain = await context.ask("Which one?")
-            number = await context.ask("How many?", schema={"type": "integer"})
-            return [plain, number]
-
-        task = await bb.session("s").spawn("asks")
-        await wait_until_async(lambda: _asks(task, "Which one?"))
-        await task.send("the red one")
-        await wait_until_async(lambda: _asks(task, "How many?"))
-        with pytest.raises(UsageError):
-            await task.send("a few")
-        await task.send("3")
-        await task.wait(30)
-        assert task.result == ["the red one", 3]
-
-
-async def _asks(task: Task, text: str) -> bool:
-    await task.refresh()
-    question = task.record.question
-    return task.state is State.INPUT_REQUIRED and question is not None and question.text == text
-
-
-async def test_e12_a_question_has_a_time_limit(home: Path) -> None:
-    async with Backburner.open(home) as bb:
-
-        @bb.tool(background=True)
-        async def asks(context: Context) -> str:
-            try:
-                return await context.ask("Anyone?", timeout=0.05)
-            except TimeIsUp:
-                return "nobody"
-
-        task = await bb.session("s").spawn("asks")
-        await task.wait(30)
-        assert task.result == "nobody"
-        assert not [question for question in await task.questions() if question.open]
-
-
-async def test_e12_messages_go_both_ways(home: Path) -> None:
-    async with Backburner.open(home) as bb:
-
-        @bb.tool(background=True)
-        async def echoes(context: Context) -> str:
-            heard = [await context.receive(), await context.receive()]
-            await context.tell(f"heard {heard[0]}")
-            return " ".join(heard)
-
-        session = bb.session("s")
-        task = await session.spawn("echoes")
-        await task.send("hello")
-        await task.send("you")
-        await task.wait(30)
-        assert task.result == "hello you"
-        assert [signal.record.kind for signal in await session.told()] == ["message", "completed"]
-
-
-async def test_e12_an_ask_within_a_budget_puts_the_call_on_record(home: Path) -> None:
-    async with Backburner.open(home) as bb:
-
-        @bb.tool
-        async def asks(context: Context) -> str:
-            return await context.ask("Go on?")
-
-        session = bb.session("s")
-        call = asyncio.create_task(session.invoke("asks", budget=60))
-        task = await wait_until_async(lambda: _first(session))
-        await wait_until_async(lambda: _asks(task, "Go on?"))
-        await task.send("yes")
-        outcome = await call
-        assert (outcome.parked, outcome.result) == (False, "yes")
-        await task.wait(30)
-        assert task.result == "yes"
-
-
-async def _first(session: Session) -> Task | None:
-    found = await session.tasks()
-    return found[0] if found else None
-
-
-async def test_a_run_past_its_maximum_run_time_is_ended_and_told(home: Path) -> None:
-    async with Backburner.open(home) as bb:
-
-        @bb.tool(background=True)
-        async def waits() -> None:
-            await asyncio.Event().wait()
-
-        task = await bb.session("s").spawn("waits", max_runtime=0.05)
-        await task.wait(30)
-        assert task.error is not None
-        assert task.error.kind is ErrorKind.TIMEOUT
-
-
-async def test_a_thread_that_cannot_be_ended_does_not_hold_its_task(home: Path) -> None:
-    async with Backburner.open(home) as bb:
-        free = threading.Event()
-
-        @bb.tool(background=True)
-        def blocks() -> None:
-            free.wait(60)
-
-        task = await bb.session("s").spawn("blocks")
-        await task.stop(force=True)
-        assert task.state is State.CANCELED
-        free.set()
-
-
 async def test_e12_the_same_id_starts_once(home: Path) -> None:
     async with Backburner.open(home) as bb:
         count = 0
@@ -461,117 +316,3 @@ async def test_e12_the_same_id_starts_once(home: Path) -> None:
         for task in tasks:
             await task.wait(30)
         assert ({task.id for task in tasks}, count) == ({"mine"}, 1)
-
-
-async def test_e12_a_plain_function_asks_and_waits_too(home: Path) -> None:
-    """Not a coroutine that nobody awaits, and that is true in an `if`."""
-    async with Backburner.open(home) as bb:
-
-        @bb.tool(background=True)
-        def deletes(context: BlockingContext) -> str:
-            context.tell("about to delete")
-            return "deleted" if context.ask("Really?") == "yes" else "kept"
-
-        session = bb.session("s")
-        task = await session.spawn("deletes")
-        await wait_until_async(lambda: _asks(task, "Really?"))
-        await task.send("no")
-        await task.wait(30)
-        assert task.result == "kept"
-        assert "message" in [signal.record.kind for signal in await session.told()]
-
-
-@pytest.mark.parametrize(
-    "name", ["odd_progress", "odd_usage", "odd_image", "no_images", "leaves", "interrupts"]
-)
-async def test_whatever_a_tool_does_its_run_ends_and_others_go_on(home: Path, name: str) -> None:
-    async with Backburner.open(home) as bb:
-
-        @bb.tool(background=True)
-        async def odd_progress(context: Context) -> int:
-            context.progress(Decimal(1), float("nan"), unit=object())  # type: ignore[arg-type]
-            return 1
-
-        @bb.tool(background=True)
-        async def odd_usage() -> Outcome:
-            return Outcome(usage={"a": object()})  # type: ignore[dict-item]
-
-        @bb.tool(background=True)
-        async def odd_image() -> Outcome:
-            return Outcome(images=[Image(b"x", None)])  # type: ignore[arg-type]
-
-        @bb.tool(background=True)
-        async def no_images() -> Outcome:
-            return Outcome(images=None)  # type: ignore[arg-type]
-
-        @bb.tool(background=True)
-        async def leaves() -> None:
-            raise GeneratorExit
-
-        @bb.tool(background=True)
-        async def interrupts() -> None:
-            raise KeyboardInterrupt
-
-        @bb.tool(background=True)
-        async def works() -> int:
-            return 2
-
-        session = bb.session("s")
-        task = await session.spawn(name)
-        await task.wait(30)
-        assert (await (await session.spawn("works")).wait(30)).result == 2
-
-
-async def test_e11_one_that_no_longer_fits_does_not_hold_up_the_others(home: Path) -> None:
-    first = Backburner.open(home)
-    async with first:
-
-        @first.tool(background=True, idempotent=True)
-        async def changed(x: int) -> None:
-            await asyncio.Event().wait()
-
-        @first.tool(background=True, idempotent=True)
-        async def same() -> None:
-            await asyncio.Event().wait()
-
-        session = first.session("s")
-        tasks = [await session.spawn("changed", {"x": 1}), await session.spawn("same")]
-    second = Backburner.open(home)
-
-    @second.tool("changed", background=True, idempotent=True)
-    async def changed_since(y: int) -> None: ...
-
-    @second.tool("same", background=True, idempotent=True)
-    async def same_still() -> int:
-        return 3
-
-    async with second:
-        ended = [await second.session("s").task(task.id) for task in tasks]
-        for task in ended:
-            await task.wait(30)
-        assert ended[0].error is not None
-        assert ended[0].error.kind is ErrorKind.SPAWN
-        assert "cannot be taken up" in ended[0].error.message
-        assert ended[1].result == 3
-
-
-def test_e1_an_internal_error_is_in_no_log_that_a_model_reads(home: Path) -> None:
-    """Also where the application has set up no logging, which then goes to standard error."""
-    source = """
-import asyncio, json, sys
-from backburner import Backburner, InternalError
-bb = Backburner.open(sys.argv[1])
-@bb.tool(background=True)
-async def internal() -> None:
-    raise InternalError("the database is at db.internal")
-async def main():
-    async with bb:
-        task = await bb.session("s").spawn("internal")
-        await task.wait(30)
-        print(json.dumps([task.document(), (await task.output()).text]))
-asyncio.run(main())
-"""
-    with program("-c", source, home) as running:
-        shown = running.rest()
-    assert "internal error" in shown
-    assert "db.internal" not in shown

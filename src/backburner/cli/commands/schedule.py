@@ -13,7 +13,7 @@ from backburner.cli.options import (
     seconds,
     variables,
 )
-from backburner.cli.place import act, place
+from backburner.cli.place import Place, act, place
 from backburner.cli.schedule_options import (
     AtOption,
     CronOption,
@@ -30,6 +30,8 @@ from backburner.cli.schedule_options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from backburner.app import Backburner, Schedule, Session
 
 HELP = """Start commands by the clock.
@@ -167,6 +169,21 @@ def show(
     return act(place(home, session), work)
 
 
+def _changed(
+    schedule: str,
+    change: "Callable[[Schedule], Awaitable[Schedule]]",
+    where: Place,
+    *,
+    as_json: bool,
+) -> int:
+    """Find a schedule, change it, and tell how it stands then."""
+
+    async def work(_: "Backburner", session: "Session") -> int:
+        return _tell(await change(await session.find_schedule(schedule)), as_json=as_json)
+
+    return act(where, work)
+
+
 def pause(
     schedule: ScheduleArgument,
     *,
@@ -175,11 +192,7 @@ def pause(
     session: SessionOption = None,
 ) -> int:
     """Fire no more of a schedule until it is resumed. What would have fired is not missed."""
-
-    async def work(_: "Backburner", session: "Session") -> int:
-        return _tell(await (await session.find_schedule(schedule)).pause(), as_json=as_json)
-
-    return act(place(home, session), work)
+    return _changed(schedule, lambda found: found.pause(), place(home, session), as_json=as_json)
 
 
 def resume(
@@ -190,11 +203,7 @@ def resume(
     session: SessionOption = None,
 ) -> int:
     """Go on with a schedule that is paused."""
-
-    async def work(_: "Backburner", session: "Session") -> int:
-        return _tell(await (await session.find_schedule(schedule)).resume(), as_json=as_json)
-
-    return act(place(home, session), work)
+    return _changed(schedule, lambda found: found.resume(), place(home, session), as_json=as_json)
 
 
 def remove(
@@ -205,11 +214,7 @@ def remove(
     session: SessionOption = None,
 ) -> int:
     """Cancel a schedule. The tasks that it has started go on."""
-
-    async def work(_: "Backburner", session: "Session") -> int:
-        return _tell(await (await session.find_schedule(schedule)).cancel(), as_json=as_json)
-
-    return act(place(home, session), work)
+    return _changed(schedule, lambda found: found.cancel(), place(home, session), as_json=as_json)
 
 
 VERBS = {

@@ -9,14 +9,13 @@ from typing import Any
 from backburner.model import ids
 from backburner.model.errors import UsageError
 from backburner.model.limits import (
-    LONGEST_RUNTIME_S,
     RESULT_MAX_BYTES,
     SPEC_MAX_BYTES,
     TITLE_MAX_CHARS,
 )
 from backburner.model.outcome import Outcome
 from backburner.model.states import Kind
-from backburner.model.task import NewTask, Task, preview
+from backburner.model.task import NewTask, Task, check_start, preview
 from backburner.model.wake import Wake, to_wake
 from backburner.runtime.runs.run import Work
 from backburner.runtime.runs.tools import Caller
@@ -68,17 +67,7 @@ class Asking:
                 f"the prompt is longer than {SPEC_MAX_BYTES // 1024} KiB",
                 remedy="attach it as a file",
             )
-        if self.id is not None and not ids.is_valid(self.id):
-            raise UsageError(
-                f"{self.id!r} cannot be an id",
-                remedy="use letters, digits, - and _, at most 64, a letter or digit first",
-            )
-        longest = self.max_runtime_s
-        if longest is not None and not 0 < longest <= LONGEST_RUNTIME_S:
-            raise UsageError(
-                "the maximum run time must be more than 0, and less than 100 years",
-                remedy="use None for no limit",
-            )
+        check_start(self.id, self.max_runtime_s)
         return replace(self, prompt=prompt, wake=to_wake(self.wake).value)
 
     def spec(self, depth: int) -> dict[str, Any]:

@@ -7,7 +7,7 @@ might still write is refused by the record.
 
 import contextlib
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from backburner.model.ending import Ending
 from backburner.model.home import Home
@@ -23,8 +23,6 @@ from backburner.store.protocol import Store
 from backburner.work import handover
 from backburner.work.process import condition
 from backburner.work.process.identity import boot_id
-
-LetGo = Callable[[Store, Home, Task, str | None, str], Awaitable[None]]
 
 
 async def recover(store: Store, home: Home, report: Callable[[str], None]) -> None:

@@ -6,9 +6,10 @@ import secrets
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from backburner.model.errors import BackburnerError, LimitReached, TimeIsUp, UsageError
+from backburner.model.errors import BackburnerError, LimitReached, TimeIsUp
 from backburner.model.events import EventKind
 from backburner.model.limits import QUESTION_MAX_CHARS, STATUS_MAX_CHARS, TELLS_MAX
+from backburner.model.questions import question_text
 from backburner.model.signals import NewSignal, SignalKind, tell_key
 from backburner.model.task import Progress, Task
 from backburner.model.telling import said_text
@@ -123,9 +124,7 @@ class RunSink:
         self, question: str, schema: Mapping[str, Any] | None, timeout: float | None
     ) -> Any:
         """Ask the session and wait for its answer."""
-        text = str(question).strip()
-        if not text or len(text) > QUESTION_MAX_CHARS:
-            raise UsageError(f"a question has 1 to {QUESTION_MAX_CHARS:,} characters")
+        text = question_text(question)
         task = await self._worker.recorded(self._run)
         store = self._worker.store
         number = f"q{secrets.token_hex(6)}"

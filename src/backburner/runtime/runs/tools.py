@@ -15,7 +15,7 @@ from backburner.model.limits import LONGEST_RUNTIME_S, TITLE_MAX_CHARS
 from backburner.model.outcome import Image, Outcome
 from backburner.model.redaction import redact_arguments
 from backburner.model.states import Kind
-from backburner.model.task import NewTask, Task, preview
+from backburner.model.task import NewTask, Task, check_start, preview
 from backburner.runtime.children import ends_its_children
 from backburner.runtime.runs.run import Run, Work
 from backburner.runtime.runs.worker import RunWorker
@@ -118,17 +118,7 @@ class ToolService:
     ) -> NewTask:
         if caller.scope.session is None:
             raise UsageError("a task needs a session")
-        if options.id is not None and not ids.is_valid(options.id):
-            raise UsageError(
-                f"{options.id!r} cannot be an id",
-                remedy="use letters, digits, - and _, at most 64, a letter or digit first",
-            )
-        longest = options.max_runtime_s
-        if longest is not None and not 0 < longest <= LONGEST_RUNTIME_S:
-            raise UsageError(
-                "the maximum run time must be more than 0, and less than 100 years",
-                remedy="use None for no limit",
-            )
+        check_start(options.id, options.max_runtime_s)
         kept, redacted = redact_arguments(arguments)
         settings = self._worker.settings
         return NewTask(
@@ -149,7 +139,7 @@ class ToolService:
                 "folder": caller.folder,
                 "depth": caller.depth,
             },
-            max_runtime_s=longest,
+            max_runtime_s=options.max_runtime_s,
             parent=caller.parent,
         )
 

@@ -17,7 +17,7 @@ from backburner.model.schedule import (
     Schedule,
     ScheduleState,
 )
-from backburner.model.task import check_title, preview
+from backburner.model.task import check_start, check_title, preview
 from backburner.runtime.schedules.calendar import Calendar
 from backburner.runtime.schedules.work import Work
 from backburner.runtime.tasks import TaskService, per_session
@@ -80,17 +80,7 @@ class ScheduleService:
         if scope.session is None:
             raise UsageError("a schedule needs a session")
         check_title(options.title)
-        if options.id is not None and not ids.is_valid(options.id):
-            raise UsageError(
-                f"{options.id!r} cannot be an id",
-                remedy="use letters, digits, - and _, at most 64, a letter or digit first",
-            )
-        longest = options.max_runtime_s
-        if longest is not None and not 0 < longest <= LONGEST_RUNTIME_S:
-            raise UsageError(
-                "the maximum run time must be more than 0, and less than 100 years",
-                remedy="use None for no limit",
-            )
+        check_start(options.id, options.max_runtime_s)
         jitter = cast("object", options.jitter_s)  # a NaN and texts come here too
         if not isinstance(jitter, int | float) or not 0 <= jitter <= LONGEST_JITTER_S:
             raise UsageError("the jitter must be 0 to 86400 seconds")
@@ -112,7 +102,7 @@ class ScheduleService:
             missed=_policy(Missed, options.missed, "missed"),
             overlap=_policy(Overlap, options.overlap, "overlap"),
             jitter_s=float(options.jitter_s),
-            max_runtime_s=longest,
+            max_runtime_s=options.max_runtime_s,
             task_limit=per_session(work.kind, self._settings),
         )
         Calendar.of(new).check()

@@ -139,10 +139,6 @@ class Reader(ScheduleReader):
         """See Store.tasks_of_worker."""
         return self._tasks("tasks_of_worker", worker=worker_id)
 
-    def ended_by_worker(self, worker_id: str, since: Instant) -> list[Task]:
-        """See Store.ended_by_worker."""
-        return self._tasks("tasks_ended_by_worker", worker=worker_id, since=since)
-
     def stops_of_worker(self, worker_id: str) -> dict[str, StopRequest]:
         """See Store.stops_of_worker."""
         rows = self._rows("tasks_to_stop_of_worker", worker=worker_id)

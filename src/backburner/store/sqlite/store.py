@@ -165,9 +165,6 @@ class SqliteStore(
     async def tasks_of_worker(self, worker_id: str) -> list[Task]:
         return self._read.tasks_of_worker(worker_id)
 
-    async def ended_by_worker(self, worker_id: str, since: Instant) -> list[Task]:
-        return self._read.ended_by_worker(worker_id, since)
-
     async def stops_of_worker(self, worker_id: str) -> dict[str, StopRequest]:
         return self._read.stops_of_worker(worker_id)
 

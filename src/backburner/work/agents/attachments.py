@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from backburner.model.errors import LimitReached, NotAllowed, NotFound, UsageError
+from backburner.model.errors import LimitReached, UsageError
 from backburner.model.limits import ATTACHMENT_MAX_BYTES, ATTACHMENTS_MAX
 from backburner.model.outcome import Image
+from backburner.work.named_file import open_to_read
 
 _MARKS: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -81,17 +82,7 @@ def _path(given: str | os.PathLike[str]) -> str:
 
 
 def _read(path: str, room: int) -> bytes:
-    try:
-        # Not waiting, in case it is a pipe without a writer.
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
-        raise NotFound(f"there is no file {path!r}") from None
-    except PermissionError:
-        raise NotAllowed(f"{path!r} cannot be read: permission denied") from None
-    except ValueError:
-        raise UsageError("the name of a file cannot contain a NUL character") from None
-    except OSError as error:
-        raise UsageError(f"{path!r} cannot be read: {error.strerror}") from None
+    fd = open_to_read(path)
     try:
         status = os.fstat(fd)
         if not stat.S_ISREG(status.st_mode):

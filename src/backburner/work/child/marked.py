@@ -3,6 +3,8 @@
 import io
 import threading
 
+from backburner.work.log.streams import StreamMarks
+
 
 class MarkedLog:
     """What both streams write to."""
@@ -10,7 +12,7 @@ class MarkedLog:
     def __init__(self, target: io.TextIOBase) -> None:
         self._target = target
         self._lock = threading.RLock()  # a signal handler may print while something is printed
-        self._unfinished: str | None = None
+        self._marks = StreamMarks()
 
     def fileno(self) -> int:
         """The descriptor of the log."""
@@ -19,20 +21,8 @@ class MarkedLog:
     def write(self, stream: str, text: str) -> None:
         """Add a piece of output, which need not be whole lines."""
         with self._lock:
-            self._target.write(self._marked(stream, text))
+            self._target.write(self._marks.marked(stream, text))
             self._target.flush()
-
-    def _marked(self, stream: str, text: str) -> str:
-        parts: list[str] = []
-        if self._unfinished not in (None, stream):
-            parts.append("\n")
-            self._unfinished = None
-        for line in text.splitlines(keepends=True):
-            if self._unfinished is None:
-                parts.append(f"[{stream}] ")
-            parts.append(line)
-            self._unfinished = None if line.endswith(("\n", "\r")) else stream
-        return "".join(parts)
 
 
 class MarkedStream(io.TextIOBase):

@@ -9,9 +9,9 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from backburner.model.clock import format_duration
-from backburner.model.errors import TimeIsUp, UsageError
+from backburner.model.errors import TimeIsUp
 from backburner.model.home import AttemptFolder
-from backburner.model.limits import QUESTION_MAX_CHARS
+from backburner.model.questions import question_text
 from backburner.work.asking import answer_to
 from backburner.work.linux import Inotify, Watch
 from backburner.work.reporting import append, quoted
@@ -48,9 +48,7 @@ class ReportSink:
         self, question: str, schema: Mapping[str, Any] | None, timeout: float | None
     ) -> Any:
         """Ask, and wait for the file with the answer."""
-        text = str(question).strip()
-        if not text or len(text) > QUESTION_MAX_CHARS:
-            raise UsageError(f"a question has 1 to {QUESTION_MAX_CHARS:,} characters")
+        text = question_text(question)
         number = os.urandom(8).hex()
         said: dict[str, Any] = {"id": number, "question": text}
         if schema is not None:

@@ -733,11 +733,6 @@ WHERE t.state = 'queued' AND t.kind IN ('tool', 'agent') AND t.hand_over IS NULL
                                       JOIN task d ON d.id = a.value WHERE d.finished_at IS NULL))
 ORDER BY t.seq LIMIT :limit;
 
--- name: tasks_ended_by_worker
--- What it has ended since a time.
-SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
-WHERE t.finished_at >= :since AND t.worker = :worker;
-
 -- name: schedule_insert
 -- One that is to fire; nothing where the id is taken.
 INSERT INTO schedule (id, owner, session, kind, title, spec, cron, at, zone, state, missed, overlap,

@@ -55,12 +55,13 @@ class Approvals:
             f"the session {asker!r} wants to stop it. May it? Answer yes or no, "
             f"and to this question: backburner send --question {name} {task.id} yes"
         )
-        asked = await self._store.ask_approval(
-            task.id, scope.owner, asker, name, text, grace_s=grace_s
+        asking = asyncio.ensure_future(
+            self._store.ask_approval(task.id, scope.owner, asker, name, text, grace_s=grace_s)
         )
-        if asked is None:
-            raise _refused()
         try:
+            asked = await asyncio.shield(asking)
+            if asked is None:
+                raise _refused()
             async with asyncio.timeout(timeout_s), self._feed.of_task(task.id) as bell:
                 while True:
                     bell.clear()
@@ -71,17 +72,22 @@ class Approvals:
                         break
                     await bell.wait()
         except TimeoutError:
-            if await self._store.withdraw(task.id, asked.attempt, name):
+            if await self._withdraw(asking, name):
                 raise TimeIsUp(
                     f"nobody allowed it within {timeout_s:g} s",
                     remedy="it goes on; ask again, or stop it in its own session",
                 ) from None
             question = await self._question(task.id, name)  # answered at the last moment
         except asyncio.CancelledError:
-            await asyncio.shield(self._store.withdraw(task.id, asked.attempt, name))
+            await asyncio.shield(self._withdraw(asking, name))
             raise
         if question is None or question.answer is None or not is_yes(question.answer):
             raise _refused()
+
+    async def _withdraw(self, asking: asyncio.Future[Task | None], name: str) -> bool:
+        """Nobody waits any more. It may be on disk before whoever asked it was told so."""
+        asked = await asking
+        return asked is not None and await self._store.withdraw(asked.id, asked.attempt, name)
 
     async def _question(self, task_id: str, name: str) -> Question | None:
         for question in await self._store.questions(task_id):

@@ -131,8 +131,8 @@ class RunSink:
         given = None if schema is None else dict(schema)
         if given is not None:
             check_schema(given)
-        await store.ask(task.id, task.attempt, number, text, schema=given)
         try:
+            await store.ask(task.id, task.attempt, number, text, schema=given)
             async with asyncio.timeout(timeout):
                 answer = await self._answer_to(task, number)
         except TimeoutError:

@@ -3,7 +3,7 @@
 import asyncio
 import math
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from backburner.model.errors import BackburnerError, LimitReached, TimeIsUp
@@ -27,7 +27,7 @@ _PACE_S = 0.1
 class RunSink:
     """The `Sink` of one run. Its first three may be called from any thread."""
 
-    __slots__ = ("_due", "_loop", "_noting", "_run", "_told", "_worker")
+    __slots__ = ("_due", "_loop", "_noting", "_run", "_told", "_worker", "on_progress")
 
     def __init__(self, worker: "RunWorker", run: "Run") -> None:
         self._worker = worker
@@ -36,6 +36,8 @@ class RunSink:
         self._due: asyncio.TimerHandle | None = None
         self._noting: asyncio.Task[None] | None = None
         self._told = 0
+        self.on_progress: Callable[[Progress], object] | None = None
+        """Who is told how far it is, besides the record; in the event loop."""
 
     def status(self, text: str) -> None:
         """What it is doing now."""
@@ -61,6 +63,8 @@ class RunSink:
             return  # how far it is cannot be shown; it goes on all the same
         if math.isfinite(progress.current) and math.isfinite(progress.total or 0):
             self._run.progress = progress
+            if self.on_progress is not None:
+                self._loop.call_soon_threadsafe(self.on_progress, progress)
             self._note_soon()
 
     # Into the record

@@ -5,7 +5,7 @@ on, and is on record from then on.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from backburner.model.limits import LONGEST_RUNTIME_S, TITLE_MAX_CHARS
 from backburner.model.outcome import Image, Outcome
 from backburner.model.redaction import redact_arguments
 from backburner.model.states import Kind
-from backburner.model.task import NewTask, Task, check_start, preview
+from backburner.model.task import NewTask, Progress, Task, check_start, preview
 from backburner.runtime.children import ends_its_children
 from backburner.runtime.runs.run import Run, Work
 from backburner.runtime.runs.worker import RunWorker
@@ -151,6 +151,7 @@ class ToolService:
         name: str,
         arguments: Mapping[str, Any],
         budget: float | Literal["own"] | None,
+        on_progress: Callable[[Progress], object] | None = None,
     ) -> Invocation:
         """Call a tool and wait for it, up to its budget; past that it is parked, never cancelled.
 
@@ -168,6 +169,7 @@ class ToolService:
             session=caller.session,
             folder=caller.folder,
         )
+        run.sink.on_progress = on_progress
         work = run.begin(_calling(tool, values))
         try:
             if tool.record:

@@ -16,7 +16,7 @@ from hypothesis import settings
 from tests import leftovers
 from tests.waiting import wait_until
 
-TIME_TO_LEAVE = 10.0
+TIME_TO_LEAVE = 30.0
 """Seconds for a keeper to notice that its home is gone and to end its jobs, grace included."""
 
 REPOSITORY = Path(__file__).resolve().parent.parent

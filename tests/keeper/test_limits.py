@@ -111,7 +111,7 @@ async def test_a5_a_time_that_ran_out_while_nobody_looked_is_out_at_once(home: P
             await pause_async(1.5, because="its time runs out while nobody looks")
         assert sleepers(seconds)
     async with Backburner.open(home) as bb:
-        task = await (await bb.session("s").task(task.id)).wait(10)
+        task = await (await bb.session("s").task(task.id)).wait(30)
         assert_timed_out(task)
         assert processes_with(seconds) == []
 
@@ -128,7 +128,7 @@ async def test_a5_a_job_that_ended_in_time_is_no_timeout_however_late_that_is_se
             wait_until(lambda: isinstance(inspect(folder), Ended))
             await pause_async(1, because="its time would be over by now")
     async with Backburner.open(home) as bb:
-        task = await (await bb.session("s").task(task.id)).wait(10)
+        task = await (await bb.session("s").task(task.id)).wait(30)
         assert task.exit_code == 6
 
 

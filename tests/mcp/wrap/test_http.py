@@ -36,7 +36,7 @@ class Remote:
     def end(self) -> None:
         if self._process is not None:
             self._process.kill()
-            self._process.wait(10)
+            self._process.wait(30)
             self._process = None
 
     def _listens(self) -> bool:

@@ -129,7 +129,7 @@ async def test_x4_a_hostile_pattern_holds_nobody_up(shared_home: Path, pattern: 
         flood = "yes aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa | tr -d '\\n'"
         task = await session.run(flood, match=pattern, ready_output=pattern)
         for _ in range(5):
-            other = await (await session.run("true")).wait(10)
+            other = await (await session.run("true")).wait(30)
             assert other.state is State.SUCCEEDED
         await task.stop(force=True)
         assert task.state is State.CANCELED

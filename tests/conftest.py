@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from tests import leftovers
+from tests.cli.nursery import Nursery
 from tests.waiting import wait_until
 
 TIME_TO_LEAVE = 30.0
@@ -79,6 +80,14 @@ def home(
     monkeypatch.setenv("BACKBURNER_HOME", str(path))
     monkeypatch.setenv("BACKBURNER_SESSION", "test")
     return path
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    """Where runs of the command line come from."""
+    made = Nursery()
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from tests.faults.victims import (
     kill,
     kill_all_of_ours,
     kill_keeper,
+    let_keepers_leave,
     nobody_keeps,
     processes_with,
     sleepers,
@@ -351,8 +351,8 @@ async def test_a3_a_keeper_that_is_told_to_leave_leaves_the_jobs_alone(home: Pat
     async with Backburner.open(home) as bb:
         task = await bb.session("s").run(f"sleep {seconds} & wait; exit 5")
         wait_until(lambda: sleepers(seconds))
-        os.kill(wait_for_keeper(home), signal.SIGTERM)
-        wait_until(lambda: not keepers_of(home) and not guardians_of(home))
+        wait_for_keeper(home)
+        let_keepers_leave(home)
     assert sleepers(seconds)
     async with Backburner.open(home) as bb:
         task = await bb.session("s").task(task.id)

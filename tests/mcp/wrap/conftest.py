@@ -139,25 +139,25 @@ class Wire:
         assert self.process.stdout is not None
         self.process.stdin.close()
         self.process.stdout.read()
-        self.process.wait(10)
+        self.process.wait(30)
         self.process.stdout.close()
 
     def terminate(self) -> None:
         """Ask what the client knows to end, and keep the client's own ends open."""
         self.process.terminate()
-        assert self.process.wait(10) == 0
+        assert self.process.wait(30) == 0
 
     def kill(self) -> None:
         """Kill what the client knows, and keep its own ends open."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(30)
 
     def close(self) -> None:
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None and not pipe.closed:
                 pipe.close()
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(30)
         self._complaints.close()
 
     def _write(self, message: Json) -> None:

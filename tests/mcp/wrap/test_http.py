@@ -17,7 +17,7 @@ async def test_x6_a_url_is_wrapped_as_a_command_is(
     connect: Connect, home: Path, remote: Remote, mode: str, tmp_path: Path
 ) -> None:
     flag = tmp_path / "flag"
-    async with connect("http", remote.url, mode=mode, budget=2) as client:
+    async with connect("http", remote.url, mode=mode, budget=5) as client:
         assert (await client.call_tool("add", {"a": 1, "b": 2})).structured_content == {"total": 3}
         parked: Any = (await client.call_tool("until", {"path": str(flag)})).structured_content
         appear(flag)

@@ -51,7 +51,7 @@ async def test_x1_what_ended_is_told_with_the_next_call_of_a_wrapped_tool(
     connect: Connect, home: Path, tmp_path: Path
 ) -> None:
     flag = tmp_path / "flag"
-    async with connect(budget=2) as client:
+    async with connect(budget=5) as client:
         parked: Any = (await client.call_tool("until", {"path": str(flag)})).structured_content
         appear(flag)
         async with Backburner.open(home) as backburner:
@@ -73,7 +73,7 @@ async def test_d2_a_tool_with_an_output_schema_can_be_parked(
 ) -> None:
     """The official client checks what comes back against the schema that was listed."""
     flag = tmp_path / "flag"
-    async with connect(budget=2) as client:
+    async with connect(budget=5) as client:
         await client.list_tools()
         parked = await client.call_tool("sum_until", {"path": str(flag)})
         assert parked.structured_content is not None
@@ -221,7 +221,7 @@ async def test_x6_nothing_of_one_client_reaches_another(
         assert (await two.call_tool("background_list")).structured_content == {"tasks": []}
         first, second = await one.call_tool("whoami"), await two.call_tool("whoami")
         assert first.structured_content != second.structured_content
-        (tmp_path / "x").touch()
+        (tmp_path / "x").write_text("it")
         assert "until" not in str((await two.call_tool("echo", {"text": "."})).content)
     assert seen == []
 
@@ -279,7 +279,7 @@ async def test_x6_input_is_asked_of_the_client_and_when_parked_of_the_session(
     async def elicit(_: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         return types.ElicitResult(action="accept", content={"colour": "green"})
 
-    async with connect(mode="auto", budget=2, elicitation_callback=elicit) as client:
+    async with connect(mode="auto", budget=5, elicitation_callback=elicit) as client:
         parked: Any = (await client.call_tool("ask_until", {"path": str(flag)})).structured_content
         task = parked["background_id"]
         flag.touch()

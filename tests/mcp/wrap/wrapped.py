@@ -60,17 +60,18 @@ def add(a: int, b: int) -> Sum:
 
 @server.tool()
 async def until(path: str, context: Context[Any, Any]) -> str:
-    """Wait until a file is there, and report progress meanwhile."""
+    """Wait until a file has a text, and report progress meanwhile."""
     looks = 0
+    file = Path(path)
     try:
-        while not Path(path).exists():
+        while not (file.exists() and file.read_text()):  # it is there before what is written to it
             looks += 1
             await context.report_progress(looks, message="looking")
             await nap()
     except asyncio.CancelledError:
         note(f"cancelled {path}")
         raise
-    return f"found {Path(path).read_text()}"
+    return f"found {file.read_text()}"
 
 
 @server.tool()

@@ -175,7 +175,7 @@ class ToolService:
             if tool.record:
                 await self._worker.recorded(run)
             await asyncio.wait((work,), timeout=seconds)
-        except asyncio.CancelledError:
+        except BaseException:  # cancelled; or it has to be on record, and cannot be
             await self._caller_is_gone(run)
             raise
         task = None if work.done() else await self._park(run, work)
@@ -196,6 +196,7 @@ class ToolService:
         None where it ended after all: while as many as may be are parked, its caller goes on
         waiting, since it is never cut off.
         """
+        parking: asyncio.Future[Task] | None = None
         try:
             await self._refuse_child_of_ended(run)
             while True:
@@ -208,7 +209,13 @@ class ToolService:
                     await asyncio.wait((work,), timeout=_LOOK_AGAIN_S)
                     if work.done():
                         return None
-        except (StoreClosed, NotAllowed):
+        except asyncio.CancelledError:
+            if parking is not None and not parking.done():
+                parking.add_done_callback(lambda done: _failed(done) and work.cancel())
+            elif parking is None or _failed(parking):
+                await self._caller_is_gone(run)  # it is not parked, so it does not go on (D6)
+            raise
+        except Exception:
             work.cancel()
             raise
 
@@ -266,6 +273,10 @@ def _seconds(budget: Any) -> float | None:
     if not isinstance(budget, int | float) or not 0 <= budget <= LONGEST_RUNTIME_S:
         raise UsageError("a budget is 0 or more seconds", remedy="use None for none")
     return float(budget)
+
+
+def _failed(parking: "asyncio.Future[Task]") -> bool:
+    return parking.cancelled() or parking.exception() is not None
 
 
 def _parked(tool: Tool, task: Task, seconds: float) -> Invocation:

@@ -312,7 +312,7 @@ def test_x6_the_command_line_wraps(wire: Wiring, home: Path, tmp_path: Path) -> 
     client = wire(0.3, command_line=True)
     parked = client.call("until", path=f"{tmp_path}/flag")["structuredContent"]
     assert parked["type"] == "background"
-    (tmp_path / "flag").touch()
+    appear(tmp_path / "flag")
 
     def state() -> str:
         read = client.call("background_output", id=parked["background_id"])

@@ -7,20 +7,20 @@ comes from a token alone; what that caller may do is in `model.policy`.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from backburner.serve.server import serve as serve
-    from backburner.serve.settings import Binding as Binding
+    from backburner.serve.server import Serving, serve, serving
+    from backburner.serve.settings import Binding, Load
 
-__all__ = ["Binding", "serve"]
+__all__ = ["Binding", "Load", "Serving", "serve", "serving"]
+
+_SETTINGS = ("Binding", "Load")
 
 
 def __getattr__(name: str) -> Any:
     """Loaded when it is asked for: the libraries behind it are large."""
-    if name == "serve":
-        from backburner.serve.server import serve
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        return serve
-    if name == "Binding":
-        from backburner.serve.settings import Binding
-
-        return Binding
-    raise AttributeError(name)
+    return getattr(
+        import_module(f"backburner.serve.{'settings' if name in _SETTINGS else 'server'}"), name
+    )

@@ -5,6 +5,7 @@ import contextlib
 import logging
 import socket
 from collections.abc import AsyncGenerator, Callable, Generator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -26,6 +27,10 @@ _log = logging.getLogger("backburner.serve")
 
 _LAST_S = 5
 """What requests that are being carried out get at the end."""
+_IDLE_S = 30
+"""A connection on which nothing is asked."""
+_HEAD_BYTES = 64 * 1024
+"""Of a request, without its body."""
 _WAITING = 2048
 """Connections that the kernel holds until we take them."""
 
@@ -36,14 +41,15 @@ Announce = Callable[[str, str], None]
 class _Server(uvicorn.Server):
     """Ends the streams before it waits for connections to end."""
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service, *, heeds_signals: bool) -> None:
         super().__init__(config)
         self._service = service
+        self._heeds_signals = heeds_signals
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
         """Whoever asked us to end is obeyed: the home is closed after this, and then we end."""
-        with super().capture_signals():
+        with super().capture_signals() if self._heeds_signals else contextlib.nullcontext():
             yield
             self._captured_signals.clear()
 
@@ -53,13 +59,22 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-async def serve(
-    backburner: "Backburner",
-    binding: Binding | None = None,
-    *,
-    announce: Announce = lambda address, _: _log.info("serving at %s", address),
-) -> None:
-    """Serve the HTTP API and the dashboard until this process is asked to end.
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A server that runs."""
+
+    address: str
+    login: str
+    """A link for a browser, which works once."""
+    service: Service
+    ended: asyncio.Task[None]
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    backburner: "Backburner", binding: Binding | None = None, *, heeds_signals: bool = False
+) -> AsyncGenerator[Serving]:
+    """The HTTP API and the dashboard, while the block lasts; it ends in order.
 
     The tools and agents of ``backburner`` are what can be started by name. Port 0 is any that is
     free. NotAllowed where tokens would go over a network unencrypted.
@@ -71,21 +86,42 @@ async def serve(
             text = await service.tokens.local()
             code = service.logins.new_code(await service.tokens.check(text))
             address = f"{'https' if chosen.tls else 'http'}://{_shown(chosen.host)}:{port}"
-            announce(address, f"{address}/#login={code}")
-            config = uvicorn.Config(
-                application(service),
-                log_config=None,
-                access_log=False,
-                lifespan="off",
-                server_header=False,
-                proxy_headers=False,
-                ssl_certfile=chosen.tls_cert,
-                ssl_keyfile=chosen.tls_key,
-                timeout_graceful_shutdown=_LAST_S,
-                timeout_keep_alive=30,
-                h11_max_incomplete_event_size=64 * 1024,
-            )
-            await _Server(config, service).serve(sockets=[listening])
+            server = _Server(_config(service), service, heeds_signals=heeds_signals)
+            running = asyncio.create_task(server.serve(sockets=[listening]))
+            try:
+                yield Serving(address, f"{address}/#login={code}", service, running)
+            finally:
+                server.should_exit = True
+                await running
+
+
+async def serve(
+    backburner: "Backburner",
+    binding: Binding | None = None,
+    *,
+    announce: Announce = lambda address, _: _log.info("serving at %s", address),
+) -> None:
+    """Serve until this process is asked to end; see `serving`."""
+    async with serving(backburner, binding, heeds_signals=True) as server:
+        announce(server.address, server.login)
+        await asyncio.wait([server.ended])
+
+
+def _config(service: Service) -> uvicorn.Config:
+    binding = service.binding
+    return uvicorn.Config(
+        application(service),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        proxy_headers=False,
+        ssl_certfile=binding.tls_cert,
+        ssl_keyfile=binding.tls_key,
+        timeout_graceful_shutdown=_LAST_S,
+        timeout_keep_alive=_IDLE_S,
+        h11_max_incomplete_event_size=_HEAD_BYTES,
+    )
 
 
 @contextlib.asynccontextmanager

@@ -1,10 +1,13 @@
 """A client of the API, and what it finds there."""
 
+import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import httpx2
 
@@ -14,6 +17,7 @@ from backburner.model.ending import Ending
 from backburner.model.states import Kind
 from backburner.model.task import NewTask, Place, Task
 from backburner.serve.server import Serving
+from backburner.store.protocol import Scope
 
 TIME_LIMIT = 60.0
 
@@ -38,10 +42,10 @@ class Streamed:
 class Api:
     """A running server, and requests to it with any token."""
 
-    def __init__(self, backburner: Backburner, server: Serving, token: str) -> None:
+    def __init__(self, backburner: Backburner, server: Serving) -> None:
         self.backburner = backburner
         self.server = server
-        self.token = token
+        self.token = Path(backburner.home.token).read_text(encoding="ascii").strip()
         self.client = httpx2.AsyncClient(base_url=server.address, timeout=TIME_LIMIT)
 
     def headers(self, token: str | None = None) -> dict[str, str]:
@@ -90,10 +94,20 @@ class Api:
         assert done is not None
         return done
 
+    async def held_task(self, id: str, *, owner: str = "local", session: str = "chat") -> Task:
+        """A task that runs until `let_go`."""
+        here = self.backburner.session(session, owner=owner)
+        return (await here.spawn("hold", {"name": id}, id=id)).record
+
+    async def let_go(self, task: Task) -> None:
+        """Returns when it has ended."""
+        _held(self.backburner).setdefault(task.id, asyncio.Event()).set()
+        await self.backburner.tasks.wait(task.id, Scope(task.owner, task.session), 30)
+
     @asynccontextmanager
     async def stream(
         self, path: str, token: str | None = None, last: int | None = None
-    ) -> AsyncIterator[AsyncIterator[Streamed]]:
+    ) -> AsyncGenerator[AsyncIterator[Streamed]]:
         """Server-sent events, as they come."""
         headers = self.headers(token)
         if last is not None:
@@ -104,6 +118,26 @@ class Api:
 
     async def close(self) -> None:
         await self.client.aclose()
+
+
+def holding(home: Path) -> Backburner:
+    """A Backburner with a tool that runs until it is let go."""
+    backburner = Backburner.open(home)
+
+    @backburner.tool(background=True)
+    async def hold(name: str) -> str:  # pyright: ignore[reportUnusedFunction]  # called by name
+        """Wait."""
+        await _held(backburner).setdefault(name, asyncio.Event()).wait()
+        return name
+
+    return backburner
+
+
+_all_held: WeakKeyDictionary[Backburner, dict[str, asyncio.Event]] = WeakKeyDictionary()
+
+
+def _held(backburner: Backburner) -> dict[str, asyncio.Event]:
+    return _all_held.setdefault(backburner, {})
 
 
 async def _events(lines: AsyncIterator[str]) -> AsyncIterator[Streamed]:

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from backburner import Backburner
 from backburner.serve import Binding, serving
-from tests.serve.client import Api
+from tests.serve.client import Api, holding
 
 
 @pytest.fixture
@@ -18,7 +17,7 @@ def binding() -> Binding:
 
 @pytest.fixture
 async def api(home: Path, binding: Binding) -> AsyncIterator[Api]:
-    async with Backburner.open(home) as backburner, serving(backburner, binding) as server:
-        api = Api(backburner, server, Path(backburner.home.token).read_text().strip())
+    async with holding(home) as backburner, serving(backburner, binding) as server:
+        api = Api(backburner, server)
         yield api
         await api.close()

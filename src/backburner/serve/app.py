@@ -67,7 +67,7 @@ def _methods_at(path: str) -> list[str]:
     fitting = [
         each for each in routes if isinstance(each, APIRoute) and each.path_regex.match(path)
     ]
-    return sorted({method for route in fitting for method in route.methods})
+    return sorted({method for route in fitting for method in route.methods or ()})
 
 
 def _operation(route: APIRoute) -> str:

@@ -8,11 +8,13 @@ from backburner.store.sqlite.rows import (
     CHANGED_TASK,
     ENDED_TASK,
     JOINED_TASK,
+    LIGHT_TASK,
     MESSAGE,
     QUESTION,
     SIGNAL,
 )
 from backburner.store.sqlite.schedule_reading import SCHEDULE
+from backburner.store.sqlite.token_reading import COLUMNS as TOKEN
 
 SQL_FOLDER = os.path.join(os.path.dirname(__file__), "sql")
 
@@ -31,12 +33,14 @@ def _all() -> dict[str, str]:
     return {
         name: "\n".join(line for line in body.splitlines() if line and not line.startswith("--"))
         .replace("{task}", JOINED_TASK)
+        .replace("{light}", LIGHT_TASK)
         .replace("{changed}", CHANGED_TASK)
         .replace("{ended}", ENDED_TASK)
         .replace("{signal}", SIGNAL)
         .replace("{question}", QUESTION)
         .replace("{schedule}", SCHEDULE)
         .replace("{message}", MESSAGE)
+        .replace("{token}", TOKEN)
         for name, body in zip(parts[1::2], parts[2::2], strict=True)
     }
 

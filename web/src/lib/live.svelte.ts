@@ -98,7 +98,10 @@ class Live {
 
   private tell(id: string | null, event: string, data: string): void {
     if (id) this.lastId = id;
-    if (event === "hello" || event === "dropped") return;
+    if (event === "stream") {
+      if (data.includes('"reset"')) this.returns += 1;
+      return;
+    }
     let happening: Happening;
     try {
       happening = { kind: event, ...JSON.parse(data), seq: Number(id) };

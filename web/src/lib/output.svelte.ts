@@ -4,7 +4,7 @@ import { get, isTransient, Problem, taskPath } from "./api";
 import { Lines } from "./lines";
 import type { Output, Task } from "./types";
 
-const ALL = 64_000_000;
+const ALL = 4 * 1024 * 1024;
 const WAIT_S = 20;
 const BREATH = 100;
 const LONGEST_BREATH = 2000;

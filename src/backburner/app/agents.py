@@ -27,13 +27,18 @@ class Agents:
         self, backburner: "Backburner", registered: dict[str, Maker | CommandAgent]
     ) -> None:
         self._backburner = backburner
+        self._names = ChainMap[str, Maker | CommandAgent](registered, {DEFAULT_AGENT: ModelAgent})
         self._service = AgentService(
             backburner.runs.worker,
             backburner.tasks,
-            ChainMap(registered, {DEFAULT_AGENT: ModelAgent}),
+            self._names,
             backburner.registry,
             self._own_session,
         )
+
+    def names(self) -> list[str]:
+        """Of those that can be asked."""
+        return sorted(self._names)
 
     async def ask(self, session: "Session", parent: str | None, asking: Asking) -> TaskRecord:
         """Start an agent on a prompt."""

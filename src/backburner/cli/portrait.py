@@ -9,7 +9,6 @@ from typing import Any
 
 from backburner.app import Backburner, Task
 from backburner.cli import bars, phrases, terminal
-from backburner.cli.processes import ProcessUse, processes_of
 from backburner.cli.table import Cell, Column, Row, Table
 from backburner.cli.textwidth import clean, cut
 from backburner.cli.timeline import event_text
@@ -28,6 +27,7 @@ from backburner.model.signals import INBOX, Signal, SignalState
 from backburner.model.task import preview
 from backburner.model.watching import Watching, ready_when
 from backburner.runtime.allowance import limits_in_force
+from backburner.runtime.processes import ProcessUse, processes_of
 from backburner.work.log.marks import byte_count
 from backburner.work.log.read import Chunk
 from backburner.work.shell import input_of

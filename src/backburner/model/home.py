@@ -9,6 +9,7 @@ workers/           a lock for each application that carries out tasks in itself
 sessions/          the folders that file tools work in, where a session has no other
 wake/              a datagram socket for each process that listens
 secrets/           the keys of webhooks, 0600
+token              the token of the local user for the HTTP API, 0600
 launches           environment and folder of the starts that are still to come, 0600
 trash/             folders of forgotten tasks, on their way out
 tasks/ID.ATTEMPT/  output.log, stderr.log, marks, input (a socket), and wrapper, which becomes
@@ -155,6 +156,11 @@ class Home:
     def secrets(self) -> str:
         """A file for each webhook with the key that it signs with."""
         return f"{self.root}/secrets"
+
+    @property
+    def token(self) -> str:
+        """The token of whoever can read this folder; see `runtime.tokens`."""
+        return f"{self.root}/token"
 
     @property
     def launches(self) -> str:

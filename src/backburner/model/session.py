@@ -1,6 +1,22 @@
-"""The names of sessions and their owners."""
+"""Sessions: their names, those of their owners, and what they look like from outside."""
 
+from dataclasses import dataclass, field
+
+from backburner.model.clock import Instant
 from backburner.model.errors import UsageError
+from backburner.model.states import State
+
+
+@dataclass(slots=True)
+class SessionSummary:
+    """A session, as its tasks tell of it."""
+
+    name: str
+    owner: str
+    parent: str | None
+    """The task that it is the session of, where it is a sub-agent's own."""
+    counts: dict[State, int] = field(default_factory=dict[State, int])
+    last_created_at: Instant = 0
 
 
 def check_name(text: str) -> None:

@@ -1,11 +1,13 @@
 """The output of a task: where it lies, how much there is, reading it by cursor or by time."""
 
 import os
+import stat
+from dataclasses import dataclass
 from typing import Any
 
 from backburner.model.clock import Instant
 from backburner.model.document import task_document
-from backburner.model.errors import UsageError
+from backburner.model.errors import NotFound, UsageError
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.task import Task
 from backburner.store.protocol import Output
@@ -13,6 +15,7 @@ from backburner.work.artifacts import artifacts_of
 from backburner.work.log.cursor import Cursor
 from backburner.work.log.measure import measure
 from backburner.work.log.read import Chunk, Streams, read_output
+from backburner.work.log.stream import Segment, read_stream
 from backburner.work.shell import log_bounds
 
 
@@ -90,6 +93,62 @@ def read_task_output(
         )
     except ValueError as error:
         raise UsageError(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class LogBytes:
+    """The bytes of one stream that are kept, by their places in all that was written."""
+
+    total: int
+    segments: tuple[Segment, ...]
+
+    def whole(self) -> bytes:
+        """One after the other, with a line where something is missing."""
+        pieces: list[bytes] = []
+        at = 0
+        for segment in (*self.segments, Segment(self.total, b"")):
+            if segment.offset > at:
+                pieces.append(f"\n[{segment.offset - at} bytes were dropped here]\n".encode())
+            pieces.append(segment.data)
+            at = segment.end
+        return b"".join(pieces)
+
+    def part(self, first: int, last: int) -> tuple[int, bytes]:
+        """The first bytes between two places that are kept, and where they are."""
+        for segment in self.segments:
+            start, end = max(first, segment.offset), min(last + 1, segment.end)
+            if start < end:
+                return start, segment.data[start - segment.offset : end - segment.offset]
+        return first, b""
+
+
+def read_task_bytes(home: Home, task: Task, *, stderr: bool = False) -> LogBytes:
+    """What is kept of a stream, as it was written. Never more than the bounds of a log."""
+    folder = home.attempt(task.id, attempt_with_output(home, task))
+    path = folder.stderr if stderr else folder.log
+    read = read_stream(path, bounds=log_bounds(task.spec))
+    return LogBytes(read.total, read.segments)
+
+
+def open_artifact(home: Home, task: Task, name: str) -> int:
+    """A descriptor of a file that a task has added. NotFound, also for links to elsewhere."""
+    folder = home.attempt(task.id, attempt_with_output(home, task))
+    if "/" in name or "\0" in name or name.startswith("."):
+        raise NotFound(f"no artifact {name!r}")
+    try:
+        place = os.open(folder.artifacts, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            # Not blocking: what a job put there may be a pipe.
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            fd = os.open(name, flags, dir_fd=place)
+        finally:
+            os.close(place)
+    except (OSError, ValueError):
+        raise NotFound(f"no artifact {name!r}") from None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise NotFound(f"no artifact {name!r}")
+    return fd
 
 
 def add_mark(folder: AttemptFolder, at: Instant, cursor: str) -> None:

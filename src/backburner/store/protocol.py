@@ -18,9 +18,11 @@ from backburner.model.signals import NewSignal, SignalKind
 from backburner.model.states import Kind, State
 from backburner.model.task import EndedFor, NewTask, Place, Progress, StopRequest, Task
 from backburner.model.worker import Worker
+from backburner.store.browsing import Browsing
 from backburner.store.conversation import Conversation
 from backburner.store.schedules import ScheduleStore
 from backburner.store.telling import Telling
+from backburner.store.tokens import TokenStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Facts:
     """What the session is told of it."""
 
 
-class Store(Conversation, ScheduleStore, Telling, Protocol):
+class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol):
     """The durable record of tasks, events and signals."""
 
     # Tasks

@@ -185,6 +185,19 @@ def beginning_now(new: NewSchedule) -> NewSchedule:
     return replace(new, next_at=nominal, due_at=calendar.due(nominal))
 
 
+def next_times(when: str | datetime, zone: str, count: int) -> list[Instant]:
+    """The nominal times that such a schedule would have from now on, ``count`` at the most."""
+    cron, at = read_when(when)
+    calendar = Calendar(cron, at, zone, "")
+    calendar.check()
+    times: list[Instant] = []
+    nominal = calendar.following(clock.now())
+    while nominal is not None and len(times) < count:
+        times.append(nominal)
+        nominal = calendar.following(nominal)
+    return times
+
+
 def read_when(when: str | datetime) -> tuple[str | None, Instant | None]:
     """A cron expression, or a single time."""
     if isinstance(when, datetime):

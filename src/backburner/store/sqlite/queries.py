@@ -13,6 +13,7 @@ from backburner.store.sqlite.rows import (
     SIGNAL,
 )
 from backburner.store.sqlite.schedule_reading import SCHEDULE
+from backburner.store.sqlite.token_reading import COLUMNS as TOKEN
 
 SQL_FOLDER = os.path.join(os.path.dirname(__file__), "sql")
 
@@ -37,6 +38,7 @@ def _all() -> dict[str, str]:
         .replace("{question}", QUESTION)
         .replace("{schedule}", SCHEDULE)
         .replace("{message}", MESSAGE)
+        .replace("{token}", TOKEN)
         for name, body in zip(parts[1::2], parts[2::2], strict=True)
     }
 

@@ -25,6 +25,7 @@ from backburner.model.states import ACTIVE, Kind, State
 from backburner.model.task import StopRequest, Task
 from backburner.model.worker import Worker
 from backburner.store.protocol import Scope
+from backburner.store.sqlite.browsing import BrowsingReader
 from backburner.store.sqlite.connection import connect, explain, pragma
 from backburner.store.sqlite.migrations import is_current, refuse_newer
 from backburner.store.sqlite.rows import (
@@ -39,12 +40,13 @@ from backburner.store.sqlite.rows import (
     to_wait,
 )
 from backburner.store.sqlite.schedule_reading import ScheduleReader
+from backburner.store.sqlite.token_reading import TokenReader
 from backburner.store.sqlite.transaction import Row, Statements
 
 _NEWEST = 2**62
 
 
-class Reader(ScheduleReader):
+class Reader(ScheduleReader, TokenReader, BrowsingReader):
     """The read half of the embedded store."""
 
     def __init__(self, path: str) -> None:

@@ -21,6 +21,7 @@ from backburner.model.task import StopRequest, Task
 from backburner.model.worker import Worker
 from backburner.store.protocol import Scope
 from backburner.store.sqlite import wal
+from backburner.store.sqlite.browsing import BrowsingReader, BrowsingReads
 from backburner.store.sqlite.connection import connect
 from backburner.store.sqlite.filesystem import refuse_network, refused_kind
 from backburner.store.sqlite.messages import MessageChanges
@@ -33,6 +34,8 @@ from backburner.store.sqlite.schedules import ScheduleChanges
 from backburner.store.sqlite.settings import SettingChanges
 from backburner.store.sqlite.signals import SignalChanges
 from backburner.store.sqlite.tasks import TaskChanges
+from backburner.store.sqlite.token_reading import TokenReader
+from backburner.store.sqlite.tokens import TokenChanges
 from backburner.store.sqlite.wake import WakeFolder
 from backburner.store.sqlite.writer import WriteLock, Writer
 
@@ -50,6 +53,8 @@ class SqliteStore(
     MessageChanges,
     ScheduleChanges,
     SettingChanges,
+    TokenChanges,
+    BrowsingReads,
 ):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
@@ -125,6 +130,14 @@ class SqliteStore(
 
     @property
     def _schedule_reader(self) -> ScheduleReader:
+        return self._read
+
+    @property
+    def _token_reader(self) -> TokenReader:
+        return self._read
+
+    @property
+    def _browsing_reader(self) -> BrowsingReader:
         return self._read
 
     @property

@@ -840,3 +840,71 @@ RETURNING {schedule};
 -- name: schedules_forget
 -- Ended ones; their tasks have a life of their own.
 DELETE FROM schedule WHERE ended_at < :before RETURNING seq;
+
+-- name: token_insert
+INSERT INTO token (id, owner, role, session, label, digest, created_at, expires_at)
+VALUES (:id, :owner, :role, :session, :label, :digest, :created_at, :expires_at)
+RETURNING id;
+
+-- name: token_get
+SELECT {token} FROM token WHERE id = :id;
+
+-- name: tokens
+SELECT {token} FROM token ORDER BY seq;
+
+-- name: token_used
+UPDATE token SET last_used_at = max(coalesce(last_used_at, 0), :at) WHERE id = :id RETURNING id;
+
+-- name: token_revoke
+UPDATE token SET revoked_at = :now WHERE id = :id AND revoked_at IS NULL RETURNING {token};
+
+-- name: tokens_forget
+-- Those that have opened nothing for a while.
+DELETE FROM token WHERE min(coalesce(revoked_at, expires_at), coalesce(expires_at, revoked_at)) < :before
+RETURNING id;
+
+-- name: task_children
+-- What a task has started itself, and what lives in the session that bears its name; newest first.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.seq IN (SELECT seq FROM task WHERE parent = :parent
+                UNION SELECT seq FROM task WHERE owner = :owner AND session = :parent)
+  AND +t.owner = :owner AND (:session IS NULL OR +t.session = :session)
+ORDER BY t.seq DESC LIMIT :limit;
+
+-- name: task_ended_since
+-- What has ended since a time, the last one first.
+SELECT {task} FROM task t INDEXED BY task_by_end LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.finished_at >= :since AND t.owner = :owner AND (:session IS NULL OR t.session = :session)
+ORDER BY t.finished_at DESC, t.seq DESC LIMIT :limit;
+
+-- name: session_counts
+-- The sessions of an owner by what their tasks are at present: of all that have not ended, and of the
+-- newest of the others. `agent` is the task whose session it is, where it is a sub-agent's own.
+WITH looked_at AS (
+    SELECT seq, session, state, created_at FROM (
+        SELECT seq, session, state, created_at FROM task
+        WHERE owner = :owner AND (:session IS NULL OR session = :session)
+        ORDER BY seq DESC LIMIT :limit)
+    UNION
+    SELECT seq, session, state, created_at FROM task INDEXED BY task_active
+    WHERE state IN ('queued', 'running', 'input_required') AND owner = :owner
+      AND (:session IS NULL OR session = :session))
+SELECT l.session, l.state, count(*), max(l.created_at),
+       (SELECT a.id FROM task a WHERE a.id = l.session AND a.owner = :owner AND a.kind = 'agent')
+FROM looked_at l GROUP BY l.session, l.state ORDER BY l.session, l.state;
+
+-- name: signals_newest_of_session
+-- The newest signals of one session; `states` is a JSON list, empty for all.
+SELECT {signal} FROM signal s JOIN task t ON t.seq = s.task
+WHERE s.owner = :owner AND s.session = :session AND s.seq < :before
+  AND (:states = '[]' OR +s.state IN (SELECT value FROM json_each(:states)))
+  AND (:channel IS NULL OR +s.channel = :channel)
+ORDER BY s.seq DESC LIMIT :limit;
+
+-- name: signals_newest_of_owner
+-- The same for all sessions of an owner.
+SELECT {signal} FROM signal s JOIN task t ON t.seq = s.task
+WHERE +s.owner = :owner AND s.seq < :before
+  AND (:states = '[]' OR +s.state IN (SELECT value FROM json_each(:states)))
+  AND (:channel IS NULL OR +s.channel = :channel)
+ORDER BY s.seq DESC LIMIT :limit;

@@ -1,0 +1,46 @@
+"""The changes of tokens."""
+
+from backburner.model import clock
+from backburner.model.clock import Instant
+from backburner.model.tokens import Token
+from backburner.store.sqlite.changes import Changes
+from backburner.store.sqlite.token_reading import TokenReader, to_token
+
+
+class TokenChanges(Changes):
+    """See `backburner.store.tokens.TokenStore` for what each method promises."""
+
+    @property
+    def _token_reader(self) -> TokenReader:
+        raise NotImplementedError
+
+    async def token(self, token_id: str) -> Token | None:
+        return self._token_reader.token(token_id)
+
+    async def tokens(self) -> list[Token]:
+        return self._token_reader.tokens()
+
+    async def add_token(self, token: Token) -> None:
+        await self._count(
+            "token_insert",
+            id=token.id,
+            owner=token.owner,
+            role=token.role.value,
+            session=token.session,
+            label=token.label,
+            digest=token.digest,
+            created_at=token.created_at,
+            expires_at=token.expires_at,
+        )
+
+    async def token_used(self, token_id: str, at: Instant) -> None:
+        await self._count("token_used", id=token_id, at=at)
+
+    async def revoke_token(self, token_id: str) -> Token | None:
+        rows = await self._writer.write(
+            lambda run: run.rows("token_revoke", id=token_id, now=clock.now())
+        )
+        return to_token(rows[0]) if rows else None
+
+    async def forget_tokens(self, before: Instant) -> int:
+        return await self._count("tokens_forget", before=before)

@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -56,10 +56,10 @@ class Dashboard:
         """Build it where it is not current; of two that come at once, one waits."""
         if self.current:
             return
+        self.install()
         with self._alone():
             if self.current:
                 return
-            self._install()
             self._run("node_modules/vite/bin/vite.js", "build", "--logLevel", "warn")
             made = self.source / "dist"
             (made / self._stamp.name).write_text(self._hash())
@@ -74,20 +74,19 @@ class Dashboard:
 
     def check(self) -> None:
         """Let the type checker look at the source."""
-        with self._alone():
-            self._install()
         self._run("node_modules/svelte-check/bin/svelte-check", "--fail-on-warnings")
 
-    def _install(self) -> None:
-        """The packages that the lock file names, once for each state of it."""
-        wanted = _text(self.source / "package-lock.json")
-        stamp = self.source / "node_modules" / ".installed"
-        if _text(stamp) == wanted:
-            return
-        # The wheel has no links, which its own `npm` needs.
-        npm = _node_folder() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-        self._run(str(npm), "ci", "--no-audit", "--no-fund", "--loglevel", "error")
-        stamp.write_text(wanted)
+    def install(self) -> None:
+        """The packages that the lock file names, once for each state of it. Tests need one too."""
+        with self._alone():
+            wanted = (self.source / "package-lock.json").read_text()
+            stamp = self.source / "node_modules" / ".installed"
+            if _text(stamp) == wanted:
+                return
+            # The wheel has no links, which its own `npm` needs.
+            npm = _node_folder() / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+            self._run(str(npm), "ci", "--no-audit", "--no-fund", "--loglevel", "error")
+            stamp.write_text(wanted)
 
     def _run(self, script: str, *arguments: str) -> None:
         node = _node_folder() / "bin"
@@ -107,7 +106,7 @@ class Dashboard:
         return found.hexdigest()
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _alone(self) -> Generator[None]:
         with (self.source / ".building").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
@@ -130,6 +129,7 @@ def _text(path: Path) -> str | None:
 
 if __name__ == "__main__":
     _dashboard = Dashboard(Path(__file__).resolve().parent)
+    _dashboard.install()
     if "--check" in sys.argv[1:]:
         _dashboard.check()
     else:

@@ -14,5 +14,5 @@ export default defineConfig({
     reportCompressedSize: false,
     cssTarget: ["chrome123", "firefox121", "safari17.5"],
   },
-  server: { proxy: { "/v1": "http://127.0.0.1:8765", "/healthz": "http://127.0.0.1:8765" } },
+  server: { proxy: { "/v1": "http://127.0.0.1:8642", "/healthz": "http://127.0.0.1:8642" } },
 });

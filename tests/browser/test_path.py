@@ -127,10 +127,12 @@ def test_a_schedule_is_made_with_a_preview_paused_and_removed(dashboard: Dashboa
     expect(entry.get_by_role("button")).to_have_count(0)
 
 
-def test_after_a_restart_the_page_goes_on_where_it_was(dashboard: Dashboard, tmp_path: Path) -> None:
+def test_after_a_restart_the_page_goes_on_where_it_was(
+    dashboard: Dashboard, tmp_path: Path
+) -> None:
     gate = tmp_path / "gate"
     task = dashboard.run(
-        f"seq 1 2000; until [ -e {gate} ]; do sleep 0.1; done; echo after; while :; do sleep 1; done"
+        f"seq 1 2000; until [ -e {gate} ]; do sleep 0.1; done; echo after; sleep 600"
     )
     page = dashboard.page(f"/runs/{task}?line=700")
     row = page.locator("[data-line='700']")

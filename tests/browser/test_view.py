@@ -137,7 +137,9 @@ def test_every_page_in_both_themes_and_on_a_phone(dashboard: Dashboard, axe: str
         title="a question with a very long title that does not fit into the width of any phone",
     )
     dashboard.wait_for(asking, "input_required")
-    broken = dashboard.run("printf '\\033[31mred\\033[0m\\n'; echo err >&2; exit 2", session="other")
+    broken = dashboard.run(
+        "printf '\\033[31mred\\033[0m\\n'; echo err >&2; exit 2", session="other"
+    )
     dashboard.wait_for(broken, "failed")
     work = {"cron": "0 3 * * *", "work": "true", "title": "at night"}
     dashboard.call("POST", "/v1/sessions/test/schedules", work)

@@ -10,6 +10,8 @@ export interface Placed {
 
 export interface Band {
   session: string;
+  /** Of the run that it is the session of, where it is a sub-agent's. */
+  agent: string | null;
   lanes: Placed[][];
   more: number;
 }
@@ -27,8 +29,9 @@ export function bands(bars: Bar[], from: number, to: number): Band[] {
     else sessions.set(bar.session, [bar]);
   }
   const span = Math.max(1, to - from);
-  return [...sessions].map(([session, those]) => {
-    const band: Band = { session, lanes: [], more: 0 };
+  const agents = new Map(bars.map((bar) => [bar.task, bar]));
+  const found = [...sessions].map(([session, those]) => {
+    const band: Band = { session, agent: agents.get(session)?.title ?? null, lanes: [], more: 0 };
     for (const bar of those.sort((one, other) => begin(one) - begin(other))) {
       const left = Math.max(0, (begin(bar) - from) / span);
       const end = Math.min(1, ((bar.finished_at ? Date.parse(bar.finished_at) : to) - from) / span);
@@ -45,6 +48,13 @@ export function bands(bars: Bar[], from: number, to: number): Band[] {
     }
     return band;
   });
+  // What a sub-agent has started stands below the session that asked it.
+  const own = found.filter((band) => !band.agent);
+  for (const band of found.filter((each) => each.agent)) {
+    const above = own.findLastIndex((each) => each.session === agents.get(band.session)?.session);
+    own.splice(above < 0 ? own.length : above + 1, 0, band);
+  }
+  return own;
 }
 
 const begin = (bar: Bar): number => Date.parse(bar.started_at ?? bar.created_at);

@@ -126,6 +126,15 @@ export class Lines {
     return hits;
   }
 
+  /** The last line that says something. */
+  last(): string {
+    for (let at = this.count - 1; at >= 0 && at > this.count - 20; at -= 1) {
+      const text = this.stream(at) === "note" ? "" : this.text(at).trim();
+      if (text) return text.length > 300 ? `${text.slice(0, 300)}…` : text;
+    }
+    return "";
+  }
+
   all(): string {
     const lines: string[] = [];
     for (let at = 0; at < this.count; at += 1) lines.push(this.text(at));

@@ -7,7 +7,7 @@ import type { Output, Task } from "./types";
 const ALL = 4 * 1024 * 1024;
 const WAIT_S = 20;
 const BREATH = 100;
-const LONGEST_BREATH = 2000;
+const LONGEST_BREATH = 1000;
 
 export class OutputReader {
   lines: Lines;

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,33 +19,40 @@ from typing import Any
 import apsw
 from playwright.async_api import Browser, Page, async_playwright
 
-from backburner import AgentAnswer, AgentRequest, Backburner, Context
+from backburner import AgentAnswer, AgentRequest, Backburner, Context, Task
 
 OUT = Path(__file__).resolve().parent.parent / "docs" / "screenshots"
 MINUTE = 60 * 1_000_000
 
 TESTS = r"""
-printf '\033[1m============================= test session starts =============================\033[0m\n'
+say() { echo "$1" >>"$BACKBURNER_REPORT"; }
+printf '\033[1m======================= test session starts =======================\033[0m\n'
 printf 'platform linux -- Python 3.13.1, pytest-9.0.1\ncollected 480 items\n\n'
 for i in $(seq 1 310); do
-  printf 'tests/test_orders.py::test_case_%03d \033[32mPASSED\033[0m  \033[36m[%3d%%]\033[0m\n' $i $((i * 100 / 480))
-  if [ $i = 287 ]; then printf 'tests/test_orders.py::test_refund_twice \033[31mFAILED\033[0m\n'; fi
-  echo "{\"progress\": {\"current\": $i, \"total\": 480, \"unit\": \"tests\"}}" >>"$BACKBURNER_REPORT"
+  printf 'tests/test_orders.py::test_case_%03d \033[32mPASSED\033[0m ' $i
+  printf ' \033[36m[%3d%%]\033[0m\n' $((i * 100 / 480))
+  [ $i = 297 ] && printf 'tests/test_orders.py::test_refund_twice \033[31mFAILED\033[0m\n'
+  say "{\"progress\": {\"current\": $i, \"total\": 480, \"unit\": \"tests\"}}"
 done
-while :; do sleep 1; done
+while :; do timeout 0.$((RANDOM % 9 + 1)) sh -c 'while :; do :; done'; sleep 0.1; done
 """
 BROKEN = "echo '==> linking'; echo 'ld: undefined reference to `inflateEnd`' >&2; exit 2"
 DEV = "echo 'VITE v8.3.5  ready in 412 ms'; echo; echo '  Local: http://localhost:5173/'; sleep 600"
 DEPLOY = """
 echo '✓ image built: shop/checkout:2.4.1'
 echo '✓ 480 tests passed'
-echo '{"ask": {"id": "q1", "question": "Deploy checkout 2.4.1 to production?", "schema": {"enum": ["deploy", "wait", "cancel"]}}}' >>"$BACKBURNER_REPORT"
-while :; do sleep 1; done
+cat >>"$BACKBURNER_REPORT" <<END
+{"ask": {"id": "q1", "question": "Deploy checkout 2.4.1 to production?", \
+"schema": {"enum": ["deploy", "wait", "cancel"]}}}
+END
+sleep 600
 """
 IMPORT = """
-echo '{"status": "reading orders-2026-11.csv"}' >>"$BACKBURNER_REPORT"
-echo '{"progress": {"current": 61400, "total": 96000, "unit": "rows", "label": "orders"}}' >>"$BACKBURNER_REPORT"
-while :; do sleep 1; done
+cat >>"$BACKBURNER_REPORT" <<END
+{"status": "reading orders-2026-11.csv"}
+{"progress": {"current": 61400, "total": 96000, "unit": "rows", "label": "orders"}}
+END
+sleep 600
 """
 
 # session, title, command, began so many minutes ago, took so many minutes
@@ -69,13 +76,15 @@ PAST: list[tuple[str, str, str, float, float]] = [
 
 async def story(bb: Backburner, home: Path) -> dict[str, str]:
     """Starts everything; answers ids by name."""
-    past = []
+    past: list[tuple[Task, float, float]] = []
     for session, title, command, ago, took in PAST:
         task = await bb.session(session).run(command, title=title)
         past.append((task, ago, took))
     for task, _, _ in past:
         await task.wait(60)
-    slow = await bb.session("nightly").run("sleep 60", title="rebuild search index", max_runtime=0.2)
+    slow = await bb.session("nightly").run(
+        "sleep 60", title="rebuild search index", max_runtime=0.2
+    )
     await slow.wait(60)
     stopped = await bb.session("docs").run("sleep 600", title="mkdocs serve")
     await stopped.stop()
@@ -95,14 +104,20 @@ async def story(bb: Backburner, home: Path) -> dict[str, str]:
         return AgentAnswer("")
 
     bb.agent("reviewer", reviewer)
-    asked = await bb.session("research").ask("Review the release branch for risky changes", agent="reviewer")
+    asked = await bb.session("research").ask(
+        "Review the release branch for risky changes", agent="reviewer"
+    )
     await bb.session("nightly").schedule("0 3 * * *", "restic backup /srv", tz="Europe/Berlin")
     await bb.session("docs").schedule("*/30 9-18 * * 1-5", "check links", tz="UTC")
-    for each, state in ((deploy, "input_required"), (load, "running"), (asked, "running")):
-        while (await each.refresh()).state != state:
-            await asyncio.sleep(0.05)
-    times = [(task.id, ago, took) for task, ago, took in past]
-    times += [(slow.id, 66, 30), (stopped.id, 88, 62), (tests.id, 6.2, None), (deploy.id, 14, None)]
+    for each, kind in ((deploy, "asked"), (load, "progress"), (asked, "detail")):
+        async for event in each.events():
+            if event.kind == kind:
+                break
+    times: list[tuple[str, float, float | None]] = [
+        (task.id, ago, took) for task, ago, took in past
+    ]
+    times += [(slow.id, 66, 30), (stopped.id, 88, 62)]
+    times += [(tests.id, 6.2, None), (deploy.id, 14, None)]
     times += [(dev.id, 97, None), (load.id, 23, None), (train.id, 51, None), (asked.id, 9, None)]
     backdate(home, times)
     return {"tests": tests.id, "failed": past[2][0].id, "deploy": deploy.id}
@@ -110,20 +125,23 @@ async def story(bb: Backburner, home: Path) -> dict[str, str]:
 
 def backdate(home: Path, times: list[tuple[str, float, float | None]]) -> None:
     """Let tasks have begun earlier, and those that have ended take longer."""
-    record = apsw.Connection(str(home / "backburner.db"))
+    record: Any = apsw.Connection(str(home / "backburner.db"))
     record.set_busy_timeout(10_000)
     for task, ago, took in times:
         row = record.execute("SELECT seq, created_at, finished_at FROM task WHERE id = ?", (task,))
         seq, created, finished = next(iter(row))
         back = int(ago * MINUTE)
-        longer = 0 if took is None or finished is None else int(took * MINUTE) - (finished - created)
+        longer = (
+            0 if took is None or finished is None else int(took * MINUTE) - (finished - created)
+        )
         record.execute(
             "UPDATE task SET created_at = created_at - :back, started_at = started_at - :back,"
             " finished_at = finished_at - :back + :longer WHERE seq = :seq",
             {"back": back, "longer": longer, "seq": seq},
         )
         record.execute(
-            "UPDATE event SET at = at - :back + iif(kind = 'finished', :longer, 0) WHERE task = :seq",
+            "UPDATE event SET at = at - :back + iif(kind = 'finished', :longer, 0)"
+            " WHERE task = :seq",
             {"back": back, "longer": longer, "seq": seq},
         )
         record.execute(
@@ -134,7 +152,7 @@ def backdate(home: Path, times: list[tuple[str, float, float | None]]) -> None:
 
 
 @contextmanager
-def served() -> Iterator[dict[str, str]]:
+def served() -> Generator[dict[str, str]]:
     """A server of the home that the environment names."""
     command = [sys.executable, "-m", "backburner.cli", "serve", "--port", "0", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
@@ -146,7 +164,7 @@ def served() -> Iterator[dict[str, str]]:
 
 
 @asynccontextmanager
-async def looking(browser: Browser, state: Any, **options: Any) -> AsyncIterator[Page]:
+async def looking(browser: Browser, state: Any, **options: Any) -> AsyncGenerator[Page]:
     """A page of a browser that is logged in."""
     context = await browser.new_context(storage_state=state, reduced_motion="reduce", **options)
     yield await context.new_page()
@@ -191,9 +209,11 @@ async def pictures(address: dict[str, str], ids: dict[str, str]) -> None:
                 if size != "light" and name in ("failed", "question", "sessions", "schedules"):
                     continue
                 async with looking(browser, state, **options) as page:
+                    if name == "overview" and size != "phone":
+                        await page.set_viewport_size({"width": 1360, "height": 1240})
                     await page.goto(f"{address['url']}/#{where}")
                     await page.locator("h1").wait_for()
-                    await page.wait_for_timeout(4500 if name == "run" else 1200)
+                    await page.wait_for_timeout(16_000 if name == "run" else 1500)
                     await page.screenshot(path=OUT / f"{name}-{size}.png")
         async with looking(browser, state, **SIZES["light"]) as page:
             await page.goto(f"{address['url']}/#/runs")
@@ -211,6 +231,7 @@ async def main() -> None:
     folder = tempfile.mkdtemp(prefix="backburner-screenshots-")
     home = Path(folder)
     os.environ["BACKBURNER_HOME"] = folder
+    os.chdir("/srv")  # the folder of the jobs is in the pictures
     try:
         async with Backburner.open(home) as bb:
             ids = await story(bb, home)

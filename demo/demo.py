@@ -1,7 +1,7 @@
 """The main job, for real: jobs that flood, daemonise, fail and take their time, and a keeper that
 is killed in the middle; then a server that gets ready, a script that asks, a queue, a tool call
-that outlives its time, and a schedule; at last the dashboard. Everything happens in a temporary home; nothing is left
-afterwards.
+that outlives its time, and a schedule; at last the dashboard. Everything happens in a temporary
+home; nothing is left afterwards.
 
 Run it with `make demo`. It fails, with exit status 1, when a promise was not kept.
 """
@@ -212,7 +212,7 @@ def shown_in_a_browser(session: Session) -> bool:
             said = json.loads(server.stdout.readline())
             with urllib.request.urlopen(said["url"], timeout=30) as page:
                 answered = b'<div id="app">' in page.read()
-            print(f"  the dashboard:           {said['url']}")
+            print(f"  the dashboard:            {said['url']}")
             print(f"  a link that logs in once: {said['login']}", flush=True)
             if sys.stdin.isatty() and sys.stdout.isatty():
                 input("  Enter ends the demo, and everything of it. ")

@@ -79,6 +79,15 @@ export function complain(error: unknown): void {
   else toast("Something went wrong on this page. Reload it, please.", "bad");
 }
 
+export async function copy(text: string, what: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast(`${what} is on the clipboard.`);
+  } catch {
+    toast("The browser does not let this page copy. Select the text instead.", "bad");
+  }
+}
+
 export function confirm(question: Omit<Confirmation, "answer">): Promise<boolean> {
   return new Promise((resolve) => {
     app.confirmation = {

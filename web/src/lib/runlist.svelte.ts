@@ -110,24 +110,34 @@ export class RunList {
     }, PACE);
   }
 
+  /** After a loss of the connection: what is shown stays in its place, and becomes true again. */
+  catchUp(): void {
+    for (const task of this.items) if (isActive(task.state)) this.dirty.add(task.id);
+    this.comers = true;
+    void this.refresh();
+  }
+
   private async refresh(): Promise<void> {
     const turn = this.turn;
-    const changed = [...this.dirty];
+    let changed = [...this.dirty];
     const whole = this.comers || changed.length > FEW;
     this.dirty.clear();
     this.comers = false;
     try {
-      const found = whole
-        ? (await this.page(null)).items
-        : await Promise.all(changed.map((id) => get<Task>(taskPath(id))));
-      if (turn === this.turn) this.merge(found, whole);
       if (whole) {
-        const seen = new Set(found.map((task) => task.id));
-        for (const id of changed) if (!seen.has(id)) this.dirty.add(id);
-        if (this.dirty.size && this.dirty.size <= FEW) await this.refresh();
+        const { items } = await this.page(null);
+        if (turn !== this.turn) return;
+        this.merge(items, true);
+        const seen = new Set(items.map((task) => task.id));
+        changed = changed.filter((id) => !seen.has(id));
+      }
+      for (let at = 0; at < changed.length && turn === this.turn; at += FEW) {
+        const some = changed.slice(at, at + FEW).map((id) => get<Task>(taskPath(id)));
+        const found = (await Promise.allSettled(some)).flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
+        if (turn === this.turn) this.merge(found, false);
       }
     } catch (error) {
-      // The stream tells of a loss; after its return all is read anew.
+      // The stream tells of a loss; after its return all is caught up with.
       if (!(error instanceof Problem)) throw error;
     }
   }

@@ -1,0 +1,1 @@
+"""The HTTP API, through a real server on a real socket."""

@@ -1,8 +1,8 @@
 """The application: routes, errors, and the layers around them."""
 
-from typing import Any
+from http import HTTPStatus
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
@@ -18,6 +18,10 @@ from backburner.serve.observe import Observe
 from backburner.serve.routes import events, home, login, output, schedules, sessions, tasks
 from backburner.serve.service import Service
 
+ROUTERS = tuple(
+    module.router for module in (tasks, output, events, sessions, schedules, home, login)
+)
+
 
 def api() -> FastAPI:
     """The routes alone, which is what the OpenAPI document is made from."""
@@ -31,11 +35,11 @@ def api() -> FastAPI:
         generate_unique_id_function=_operation,
         separate_input_output_schemas=False,
     )
-    for module in (tasks, output, events, sessions, schedules, home, login):
-        app.include_router(module.router)
+    for router in ROUTERS:
+        app.include_router(router)
     app.add_exception_handler(BackburnerError, problems.on_backburner_error)
     app.add_exception_handler(problems.Refused, problems.on_refused)
-    app.add_exception_handler(HTTPException, problems.on_http_error)
+    app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(RequestValidationError, problems.on_invalid)
     app.add_exception_handler(Exception, problems.on_unforeseen)
     describe(app)
@@ -50,10 +54,21 @@ def application(service: Service) -> ASGIApp:
     return Observe(Guard(inner, service.binding), service.measures)
 
 
+async def _on_http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        # The framework names those of one route, and an address may have several.
+        error.headers = {"Allow": ", ".join(_methods_at(request.scope["path"]))}
+    return await problems.on_http_error(request, error)
+
+
+def _methods_at(path: str) -> list[str]:
+    routes = [route for router in ROUTERS for route in router.routes]
+    fitting = [
+        each for each in routes if isinstance(each, APIRoute) and each.path_regex.match(path)
+    ]
+    return sorted({method for route in fitting for method in route.methods or ()})
+
+
 def _operation(route: APIRoute) -> str:
     return route.name
-
-
-def routes_of(app: FastAPI) -> list[Any]:
-    """The routes that the document describes."""
-    return [route for route in app.routes if isinstance(route, APIRoute)]

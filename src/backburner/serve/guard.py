@@ -17,6 +17,9 @@ from backburner.serve.settings import Binding
 
 _SLASH = b"%" + SLASH.encode().hex().encode()
 
+_PASSED = 16
+"""Times the largest body."""
+
 _API_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
 SAFE_HEADERS = {
@@ -68,6 +71,8 @@ class Guard:
         except Refused as error:
             if begun:
                 raise
+            if error.status is HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+                await self._let_pass(receive)
             await error.response()(scope, receive, safely)
 
     async def _counted(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -139,13 +144,21 @@ class Guard:
 
         return bounded if scope["method"] not in ("GET", "HEAD") else receive
 
+    async def _let_pass(self, receive: Receive) -> None:
+        """Who still sends hears no answer: take in the rest, unless it is out of all proportion."""
+        passed = 0
+        while passed < _PASSED * self._most:
+            message = await receive()
+            if message["type"] != "http.request" or not message.get("more_body"):
+                return
+            passed += len(message.get("body", b""))
+
     def _too_large(self) -> Refused:
         return Refused(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
             "too_large",
             f"the body is larger than {self._most} bytes",
             remedy="put what is large into a file that the task reads",
-            headers={"Connection": "close"},
         )
 
 

@@ -7,7 +7,7 @@ it is full is dropped, and told so; everything can be read again from the rows.
 import asyncio
 import json
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from http import HTTPStatus
 
@@ -69,6 +69,8 @@ class Hub:
         self._seen = 0
         self._by_task: dict[str, set[Reader]] = {}
         self._wide: set[Reader] = set()
+        self._held: Counter[str] = Counter()
+        """Readers by the tokens that they came with."""
         self._closed = False
         self._changed = asyncio.Event()
 
@@ -91,13 +93,12 @@ class Hub:
         self._seen = await self._store.last_event()
 
     def __len__(self) -> int:
-        return len(self._wide) + sum(map(len, self._by_task.values()))
+        return self._held.total()
 
     def join(self, scope: Scope, task: str | None, holder: str) -> Reader:
         """One more reader; 503 where there are too many."""
-        readers = [*self._wide, *(each for some in self._by_task.values() for each in some)]
-        held = sum(each.holder == holder for each in readers)
-        if len(readers) >= self._load.streams or held >= self._load.streams_per_token:
+        held = self._held[holder]
+        if self._held.total() >= self._load.streams or held >= self._load.streams_per_token:
             raise Refused(
                 HTTPStatus.SERVICE_UNAVAILABLE,
                 "too_many_readers",
@@ -106,6 +107,7 @@ class Hub:
                 headers={"Retry-After": "10"},
             )
         reader = Reader(scope, task, holder, self._seen)
+        self._held[holder] += 1
         if task is None:
             self._wide.add(reader)
         else:
@@ -118,6 +120,9 @@ class Hub:
     def leave(self, reader: Reader) -> None:
         """It has gone."""
         self._measures.streams.dec()
+        self._held[reader.holder] -= 1
+        if not self._held[reader.holder]:
+            del self._held[reader.holder]
         if reader.task is None:
             self._wide.discard(reader)
             return

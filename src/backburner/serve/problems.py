@@ -129,6 +129,8 @@ async def on_refused(_: Request, error: Exception) -> Response:
 async def on_http_error(_: Request, error: Exception) -> Response:
     """What the framework refuses."""
     assert isinstance(error, HTTPException)
+    if isinstance(error.__cause__, Refused):  # what was raised while it read the body
+        return error.__cause__.response()
     if error.status_code == HTTPStatus.NOT_FOUND:
         return not_found()
     known = _PLAIN.get(HTTPStatus(error.status_code))

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import ssl
 from collections.abc import AsyncGenerator, Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -80,6 +81,7 @@ async def serving(
     free. NotAllowed where tokens would go over a network unencrypted.
     """
     chosen = binding or Binding()
+    _check_tls(chosen)
     with _listening(chosen) as listening:
         port: int = listening.getsockname()[1]
         async with _running(backburner, chosen, port) as service:
@@ -142,6 +144,19 @@ async def _running(
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
+
+
+def _check_tls(binding: Binding) -> None:
+    """Before anybody is told an address."""
+    if binding.tls_cert is None:
+        return
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(binding.tls_cert, binding.tls_key)
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"the certificate and its key cannot be used: {error}",
+            remedy="give two PEM files that belong together",
+        ) from None
 
 
 def _listening(binding: Binding) -> socket.socket:

@@ -54,7 +54,7 @@ class NewSchedule(Request):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [{"cron": "*/10 * * * *", "tz": "Europe/Berlin", "work": "make backup"}]
+            "examples": [{"cron": "*/10 * * * *", "tz": "Europe/Berlin", "work": "echo done"}]
         }
     )
 

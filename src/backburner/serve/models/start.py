@@ -36,7 +36,7 @@ class StartShell(_StartProcess):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "examples": [{"kind": "shell", "command": "pytest -q", "title": "tests"}]
+            "examples": [{"kind": "shell", "command": "echo done", "title": "hello"}]
         }
     )
 
@@ -59,9 +59,7 @@ class StartPython(_StartProcess):
     """Call a function in a process of its own."""
 
     model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"kind": "python", "call": "package.module:f", "arguments": {"n": 3}}]
-        }
+        json_schema_extra={"examples": [{"kind": "python", "call": "math:floor", "arguments": {}}]}
     )
 
     kind: Literal["python"]

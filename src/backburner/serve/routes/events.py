@@ -21,14 +21,25 @@ After = Annotated[
     Query(pattern=_PLACE, description="The same, for those who cannot send a header."),
 ]
 
+_ITEM = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "event": {"type": "string"},
+        "retry": {"type": "integer"},
+        "data": {
+            "type": "string",
+            "contentMediaType": "application/json",
+            "description": "A StreamedEvent; of `event: stream`, an object of `reason` and `text`.",
+        },
+    },
+}
 _STREAM: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "Server-sent events: `id` is the place of the event, `event` its kind,"
         " `data` a StreamedEvent. `event: stream` tells of the stream itself: `slow`, `shutdown`,"
         " `revoked`, or `reset`, after which everything has to be looked at anew.",
-        "content": {
-            "text/event-stream": {"itemSchema": {"$ref": "#/components/schemas/StreamedEvent"}}
-        },
+        "content": {"text/event-stream": {"itemSchema": _ITEM}},
     },
 }
 _ENDING: dict[int | str, dict[str, Any]] = {

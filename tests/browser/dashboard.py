@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, 
 
 from tests.waiting import wait_until
 
-PATIENCE = 30_000
+PATIENCE = 60_000
 """Milliseconds that the page may take for anything: a busy machine is slow."""
 
 WHILE_AWAY = ("Failed to load resource", "net::ERR_")

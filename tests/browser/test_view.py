@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.dashboard import PATIENCE, Dashboard
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 expect.set_options(timeout=PATIENCE)
 

@@ -12,7 +12,7 @@ export async function stop(task: Pick<Task, "id" | "title">, force: boolean): Pr
       ? `“${task.title}” and everything it started are killed at once. It cannot save anything.`
       : `“${task.title}” and everything it started are asked to end, and killed after five seconds.`,
     action: force ? "Force stop" : "Stop",
-    danger: true,
+    keep: "Keep it running",
   });
   if (!yes) return;
   try {
@@ -34,7 +34,7 @@ export async function stopMany(tasks: Pick<Task, "id" | "title">[]): Promise<boo
     title: `Stop ${plural(tasks.length, "run")}?`,
     text: "Each of them and everything it started are asked to end, and killed after five seconds.",
     action: `Stop ${plural(tasks.length, "run")}`,
-    danger: true,
+    keep: "Keep them running",
   });
   if (!yes) return false;
   const ends = await Promise.allSettled(

@@ -10,7 +10,8 @@ export interface Confirmation {
   title: string;
   text: string;
   action: string;
-  danger: boolean;
+  /** What the other button says. */
+  keep: string;
   answer: (yes: boolean) => void;
 }
 

@@ -1,6 +1,7 @@
 """What a person does at the dashboard, in a real browser (issue 7)."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.dashboard import PATIENCE, Dashboard
+from tests.cli.program import COMMAND
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -104,6 +106,29 @@ def test_rows_stay_under_the_pointer_and_many_are_stopped_at_once(dashboard: Das
     page.get_by_role("alertdialog").get_by_role("button", name="Stop 2 runs").click()
     expect(page.locator("tbody [data-state=canceled]")).to_have_count(2)
     assert {dashboard.state(first), dashboard.state(second)} == {"canceled"}
+
+
+def test_a_tool_is_started_by_its_form_and_a_stop_is_approved(dashboard: Dashboard) -> None:
+    page = dashboard.page("/runs")
+    page.get_by_role("button", name="New run").click()
+    form = page.get_by_role("dialog")
+    form.get_by_role("button", name="Tool").click()
+    form.locator("select").first.select_option("grep_files")
+    form.locator("label", has_text="pattern").locator("input").fill("[")
+    form.get_by_role("button", name="Start", exact=True).click()
+    chip(page, "failed")
+    expect(page.locator(".why")).to_contain_text("the pattern cannot be used")
+
+    task = dashboard.run("sleep 600", title="somebody else's")
+    page.goto(f"{dashboard.url}/#/")
+    asking = [*COMMAND, "stop", "--session", "another", "--ask", "--grace", "0s", task]
+    with subprocess.Popen(asking, stdout=subprocess.DEVNULL) as other:
+        approval = page.get_by_role("region", name="Approval")
+        expect(approval).to_contain_text("May another stop this run?")
+        approval.get_by_role("link", name="somebody else's").click()
+        page.get_by_role("button", name="Approve").click()
+        assert other.wait(60) == 0
+    chip(page, "canceled")
 
 
 def test_a_schedule_is_made_with_a_preview_paused_and_removed(dashboard: Dashboard) -> None:

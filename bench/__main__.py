@@ -32,6 +32,7 @@ from bench import (
     spawn,
     start,
     stop,
+    streams,
     throughput,
 )
 from bench.measure import Effort, Row
@@ -59,6 +60,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "invoke": invoke.run,
     "spawn": spawn.run,
     "parked": parked.run,
+    "streams": streams.run,
 }
 
 KEEPER_IDLE_S = 600

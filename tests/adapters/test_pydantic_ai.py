@@ -1,5 +1,6 @@
 """X1: what a session is told while an agent of Pydantic AI runs is enqueued into the run."""
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -108,6 +109,48 @@ async def test_x1_what_comes_after_the_run_goes_to_who_follows_the_session(
             assert signal.text.startswith(TOLD)
             await signal.ack()
             break
+        assert await states(session) == [SignalState.DELIVERED]
+
+
+@pytest.fixture
+def only_with_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is to be told rides along with a tool's answer: nobody else is quicker."""
+
+    def follows_nothing(*_: object) -> contextlib.AbstractAsyncContextManager[None]:
+        return contextlib.nullcontext()
+
+    monkeypatch.setattr(Session, "follow_up", follows_nothing)
+
+
+@pytest.mark.usefixtures("only_with_answers")
+async def test_x1_what_rode_along_is_delivered_when_the_model_has_answered(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Backburner.open() as bb:
+        session = bb.session("test")
+        await (await session.run("true", title="build")).wait()
+        with openai_server(waits_for_nothing) as server:
+            await run(agent_of(session, server, monkeypatch), "Look.")
+        assert TOLD in conversation(server.asked[-1])
+        assert await states(session) == [SignalState.DELIVERED]
+
+
+@pytest.mark.usefixtures("only_with_answers")
+async def test_x1_what_rode_along_in_a_run_that_failed_is_told_again(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with Backburner.open() as bb:
+        session = bb.session("test")
+        await (await session.run("true", title="build")).wait()
+        with openai_server(Calls.of("background_list"), Refuses(400)) as server:
+            agent = agent_of(session, server, monkeypatch)
+            with pytest.raises(ModelHTTPError):
+                await run(agent, "Look.")
+            assert TOLD in conversation(server.asked[-1])
+            assert await states(session) == [SignalState.PENDING]
+            server.answers(Calls.of("background_list"), Says("Now I know."))
+            await run(agent, "And?")
+        assert f"[completed] {TOLD}" in conversation(server.asked[-1])
         assert await states(session) == [SignalState.DELIVERED]
 
 

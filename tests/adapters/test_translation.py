@@ -93,6 +93,31 @@ def test_x7_what_goes_wrong_is_told_to_the_model_and_ends_nothing(
         assert listed.count('"is_error": true') == 3
 
 
+@each_framework
+async def test_x1_calls_made_at_once_are_answered_each_and_what_is_to_be_told_comes_once(
+    framework: Framework, home: Path, tmp_path: Path
+) -> None:
+    async with Backburner.open() as bb:
+        await (await bb.session("test").run("true", title="build")).wait(30)
+    asked: list[Asked] = []
+
+    def model(request: Asked) -> Says | Calls:
+        asked.append(request)
+        names = ("background_list", "background_output", "background_list")
+        given: tuple[dict[str, Any], ...] = ({}, {"id": "bg_nothing"}, {"active": True})
+        calls = [
+            (offered(request, name) or name, each) for name, each in zip(names, given, strict=True)
+        ]
+        return Says("Done.") if len(asked) > 1 else Calls(tuple(calls))
+
+    run = run_program(ONE_TURN, framework, tmp_path, model, framework.program)
+    assert (run.returncode, run.stdout, run.stderr) == (0, "Done.\n", "")
+    said = json.dumps(asked[1].body)
+    assert said.count("[completed] build") == 1
+    assert said.count("no task 'bg_nothing' in this session") == 1
+    assert said.count("No background tasks in this session.") == 1
+
+
 # With Anthropic arguments are objects, and LangChain itself refuses what is none.
 @pytest.mark.parametrize("framework", FRAMEWORKS[:2], ids=lambda each: each.program)
 def test_x7_arguments_that_are_no_object_end_nothing(

@@ -89,7 +89,7 @@ def test_cycling_through_ids_puts_ids_into_the_line(
 @pytest.mark.slow
 def test_commands_options_and_values_are_completed(backburner: Program, bash: Bash) -> None:
     assert set(bash("")) == set(COMMANDS)
-    assert bash("to") == ["top"]
+    assert bash("to") == ["top", "token"]
     assert bash("top", "--all") == ["--all-sessions"]
     assert "--session" in bash("run", "--")
     assert bash("ls", "--state", "run") == ["running"]

@@ -16,7 +16,7 @@ import pytest
 
 from backburner.cli.program import run_program
 from backburner.model.errors import SPELLINGS, BackburnerError, NotFound, UsageError
-from tests.cli.program import COMMAND, Program
+from tests.cli.program import COMMAND
 from tests.serve.client import TIME_LIMIT, is_problem
 
 pytestmark = pytest.mark.slow
@@ -25,8 +25,15 @@ Started = tuple[dict[str, Any], "subprocess.Popen[str]"]
 
 
 @pytest.fixture
-def backburner() -> Program:
-    return Program()
+def token(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """`backburner token …`; answers what it says."""
+
+    def called(*words: str) -> str:
+        assert run_program(["token", *words]) == 0
+        said = capsys.readouterr()
+        return said.out + said.err
+
+    return called
 
 
 @pytest.fixture
@@ -52,7 +59,7 @@ def start(home: Path) -> Iterator[Callable[..., Started]]:
 
 
 def test_it_serves_until_it_is_asked_to_end(
-    home: Path, start: Callable[..., Started], backburner: Program
+    home: Path, start: Callable[..., Started], token: Callable[..., str]
 ) -> None:
     said, process = start()
     path = Path(said["token_file"])
@@ -65,15 +72,15 @@ def test_it_serves_until_it_is_asked_to_end(
         code = said["login"].partition("#login=")[2]
         assert client.post("/v1/login", json={"code": code}).status_code == 200
 
-        made = backburner("token", "create", "--role", "viewer", "--label", "wall", "--json").json
+        made = json.loads(token("create", "--role", "viewer", "--label", "wall", "--json"))
         shown = {"Authorization": f"Bearer {made['token']}"}
         assert client.get("/v1/me", headers=shown).json()["role"] == "viewer"
-        listed = backburner("token", "ls", "--json").json
+        listed = json.loads(token("ls", "--json"))
         assert made["token"] not in json.dumps(listed)
         (own,) = [each for each in listed if each["id"] == made["id"]]
         assert (own["label"], own["revoked_at"]) == ("wall", None)
         assert own["last_used_at"] is not None
-        assert backburner("token", "revoke", made["id"][:10]).code == 0
+        token("revoke", made["id"][:10])
         assert is_problem(client.get("/v1/me", headers=shown), 401, "unauthenticated")
         process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=TIME_LIMIT)
@@ -153,14 +160,7 @@ def _make_certificate(cert: Path, key: Path) -> None:
     )
 
 
-def test_tokens_are_made_listed_and_taken_back(
-    home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def token(*words: str) -> str:
-        assert run_program(["token", *words]) == 0
-        said = capsys.readouterr()
-        return said.out + said.err
-
+def test_tokens_are_made_listed_and_taken_back(home: Path, token: Callable[..., str]) -> None:
     assert "no tokens" in token("ls")
     text = token("create", "--only-session", "chat", "--expires", "1h").strip()
     name = text.split("_")[1]

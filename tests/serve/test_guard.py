@@ -25,7 +25,6 @@ OURS = (
     "10.1.2.3",
     "box.lan",
     "Box.Lan.:8642",
-    "user@localhost",
 )
 NOT_OURS = (
     "evil.example",
@@ -34,6 +33,8 @@ NOT_OURS = (
     "evil.example:127.0.0.1",
     "",
     "[::1",
+    "user@localhost",
+    "evil.example@localhost",
 )
 
 
@@ -95,6 +96,29 @@ async def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(
     answer = await api.client.post("/v1/schedules/preview", content=pieces(), headers=api.headers())
     assert is_problem(answer, 413, "too_large")
     assert (await api.get("/v1/me")).status_code == 200
+
+
+@pytest.mark.parametrize("binding", [Binding(port=0, load=Load(body_s=0.05))])
+async def test_a_body_that_does_not_come_keeps_no_place(api: Api, binding: Binding) -> None:
+    assert b"408" in await first_line(api, f"Authorization: Bearer {api.token}\r\n", "{")
+
+
+async def test_who_is_not_known_does_not_get_to_send_a_body(api: Api) -> None:
+    assert b"401" in await first_line(api, "", "")
+
+
+async def first_line(api: Api, headers: str, body: str) -> bytes:
+    """The beginning of the answer to a request whose body is never sent whole."""
+    host, _, port = api.server.address.removeprefix("http://").partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    head = f"POST /v1/schedules/preview HTTP/1.1\r\nHost: {host}\r\nContent-Length: 1000\r\n"
+    writer.write(f"{head}{headers}\r\n{body}".encode())
+    try:
+        async with asyncio.timeout(30):
+            return await reader.readline()
+    finally:
+        writer.close()
+        await writer.wait_closed()
 
 
 @pytest.mark.parametrize("binding", [Binding(port=0, load=Load(per_second=0.001, burst=5))])

@@ -1,6 +1,5 @@
-"""X1, X3, X7: what a model is offered, what it may give, and what rides along with an answer."""
+"""X7: what a model is offered, what it may give, and that whatever it gives is answered."""
 
-import asyncio
 import json
 import logging
 from pathlib import Path
@@ -12,16 +11,12 @@ from hypothesis import strategies as st
 
 from backburner import (
     Backburner,
-    Context,
     InvalidArguments,
-    SignalState,
-    StoreBusy,
     UsageError,
     tool,
 )
 from backburner.store.protocol import Scope
 from backburner.tools.arguments import checked
-from backburner.tools.canonical import Canonical
 from backburner.tools.seen import Answer, Offer, Parameter
 from backburner.tools.toolset import Toolset
 
@@ -74,8 +69,11 @@ async def test_x7_openai_schemas_are_clean_in_strict_mode(home: Path) -> None:
             assert each["function"]["strict"] is True
             assert parameters["additionalProperties"] is False
             assert parameters["required"] == list(parameters["properties"])
-            for schema in parameters["properties"].values():
+            for name, schema in parameters["properties"].items():
                 assert schema["type"] not in ("object", ["object", "null"])
+                assert ("A JSON object, as text." in schema.get("description", "")) == (
+                    name == "args"
+                )
 
 
 async def test_x7_mcp_schemas_say_what_a_tool_may_do(home: Path) -> None:
@@ -83,9 +81,11 @@ async def test_x7_mcp_schemas_say_what_a_tool_may_do(home: Path) -> None:
         hints = {
             each["name"]: each["annotations"] for each in bb.session("s").toolset().schemas("mcp")
         }
-        assert hints["background_list"]["readOnlyHint"]
-        assert hints["background_stop"]["destructiveHint"]
-        assert not hints["background_run"]["readOnlyHint"]
+        reads = ["background_list", "background_output"]
+        assert [name for name, each in hints.items() if each["readOnlyHint"]] == reads
+        assert [name for name, each in hints.items() if not each["destructiveHint"]] == reads
+        anything = ["background_run", "background_send", "background_schedule"]
+        assert [name for name, each in hints.items() if each["openWorldHint"]] == anything
 
 
 def test_arguments_are_taken_as_models_write_them() -> None:
@@ -146,41 +146,6 @@ def test_whatever_a_model_gives_is_taken_or_explained(given: Any) -> None:
     assert isinstance(taken["text"], str)
 
 
-async def test_x1_signals_ride_along_and_count_as_delivered_with_the_next_call(home: Path) -> None:
-    async with Backburner.open(home) as bb:
-        session = bb.session("s")
-        tools = session.toolset()
-        started = await tools.call("background_run", {"command": "exit 3", "title": "build"})
-        await (await session.task(started.data["id"])).wait(30)
-
-        async def state() -> SignalState:
-            (signal,) = await session.told()
-            return signal.record.state
-
-        assert await state() is SignalState.PENDING
-        first = await tools.call("background_list")
-        assert "[failed] build" in first.text
-        assert first.data["signals"][0]["task"] == started.data["id"]
-        assert await state() is SignalState.CLAIMED
-        second = await tools.call("background_list")
-        assert "[failed]" not in second.text
-        assert await state() is SignalState.DELIVERED
-
-
-async def test_x1_a_client_that_does_not_come_back_leaves_its_signals_to_the_next(
-    home: Path,
-) -> None:
-    async with Backburner.open(home) as bb:
-        session = bb.session("s")
-        gone = session.toolset()
-        started = await gone.call("background_run", {"command": "true"})
-        await (await session.task(started.data["id"])).wait(30)
-        first = await gone.call("background_list")
-        await gone.close()
-        again = await session.toolset().call("background_list")
-        assert again.data["signals"] == first.data["signals"], "under the same key"
-
-
 async def test_whatever_goes_wrong_is_an_answer(home: Path) -> None:
     async with Backburner.open(home) as bb:
         tools = bb.session("s").toolset()
@@ -189,9 +154,14 @@ async def test_whatever_goes_wrong_is_an_answer(home: Path) -> None:
             ("background_run", {}, "exactly one of command, tool and prompt"),
             ("background_run", {"command": "a", "prompt": "b"}, "exactly one"),
             ("background_run", {"command": "a", "args": {}}, "args go with a tool"),
+            ("background_run", {"tool": "a", "cwd": "/"}, "cwd goes with a command"),
             ("background_run", {"tool": "nothing"}, "there is no tool 'nothing'"),
             ("background_run", {"command": "true", "cwd": "/no/such/folder"}, "no folder"),
-            ("background_output", {"id": "bg_none"}, "no task 'bg_none'"),
+            (
+                "background_output",
+                {"id": "bg_none"},
+                "no task 'bg_none' in this session (background_list",
+            ),
             ("background_stop", {"id": 5}, "it has to be a text"),
             ("background_send", {"id": "bg_none", "text": "x"}, "no task"),
             ("background_schedule", {"action": "add", "command": "x"}, "when is missing"),
@@ -295,151 +265,3 @@ async def test_e1_what_we_did_not_foresee_is_an_answer_with_a_reference(
             answer = await other.call("fine", {"text": "abc"})
     assert (answer.text, answer.is_error, done) == ("done", False, ["abc"]), "what is done is done"
     assert "nothing rides along today" in caplog.records[1].getMessage()
-
-
-async def test_x1_what_a_parallel_call_was_told_is_not_forgotten(home: Path) -> None:
-    async with Backburner.open(home) as bb:
-        session = bb.session("s")
-
-        async def told(title: str) -> None:
-            await (await session.run("true", title=title)).wait(30)
-
-        await told("first")
-        tools = session.toolset()
-        assert "first" in (await tools.call("background_list")).text
-        await told("second")
-        store = bb.store
-        acknowledge = store.acknowledge
-        entered, go = asyncio.Event(), asyncio.Event()
-
-        async def slowly(*given: Any) -> Any:
-            entered.set()
-            await go.wait()
-            return await acknowledge(*given)
-
-        store.acknowledge = slowly  # type: ignore[method-assign]
-        slow = asyncio.create_task(tools.heard())
-        await entered.wait()
-        assert "second" in (await tools.call("background_list")).text, "a call at the same time"
-        go.set()
-        await slow
-        await tools.heard()
-        states = {signal.record.state for signal in await session.told()}
-        assert states == {SignalState.DELIVERED}
-
-
-async def test_x1_what_could_not_be_acknowledged_is_acknowledged_later(home: Path) -> None:
-    async with Backburner.open(home) as bb:
-        session = bb.session("s")
-        tools = session.toolset()
-        await (await session.run("true")).wait(30)
-        await tools.call("background_list")
-        acknowledge = bb.store.acknowledge
-
-        async def cannot(*_: Any) -> Any:
-            raise StoreBusy("not now")
-
-        bb.store.acknowledge = cannot  # type: ignore[method-assign]
-        await tools.heard()
-        bb.store.acknowledge = acknowledge  # type: ignore[method-assign]
-        await tools.heard()
-        (signal,) = await session.told()
-        assert signal.record.state is SignalState.DELIVERED
-
-
-async def test_a_task_of_another_session_does_not_exist_for_a_model(home: Path) -> None:
-    async with Backburner.open(home) as bb:
-        other = await bb.session("other").run("echo secret words", title="hidden")
-        await other.wait(30)
-        tools = bb.session("s").toolset()
-        for name in ("background_output", "background_stop", "background_send"):
-            arguments = {"id": other.id} | ({"text": "x"} if name == "background_send" else {})
-            answer = await tools.call(name, arguments)
-            assert answer.is_error
-            assert "hidden" not in answer.text
-            assert "secret" not in answer.text
-        assert "No background tasks" in (await tools.call("background_list")).text
-
-
-async def test_x3_output_comes_once_and_within_its_budget(home: Path) -> None:
-    async with Backburner.open(home) as bb:
-        session = bb.session("s")
-        tools = session.toolset()
-        line = "for i in $(seq 1 3000); do echo compiling file $i; done; read x; echo the end"
-        task = await session.run(line, stdin=True, title="build")
-        while "compiling file 3000" not in (await task.output(max_chars=None)).text:
-            await session.tasks()
-        first = await tools.call("background_output", {"id": task.id})
-        assert "compiling file 3000" in first.text
-        assert "do not poll" in first.text
-        assert len(first.text) < 4_500
-        again = await tools.call("background_output", {"id": task.id})
-        assert "compiling" not in again.text
-        assert "Nothing new" in again.text
-        await task.send("go")
-        last = await tools.call("background_output", {"id": task.id, "wait_seconds": 30})
-        assert "the end" in last.text
-        assert "compiling" not in last.text
-        assert "finished after" in last.text
-
-
-async def test_a_tool_a_question_and_a_stop_through_the_tool_set(home: Path) -> None:
-    async with Backburner.open(home) as bb:
-
-        @bb.tool(background=True)
-        async def asks(context: Context, words: int) -> str:
-            return await context.ask("Which one?") * words
-
-        tools = bb.session("s").toolset()
-        ids: list[str] = []
-        asked: set[str] = set()
-        while len(asked) < 2:  # a signal rides along with whatever is called next
-            name = "background_run" if len(ids) < 2 else "background_list"
-            given = {"tool": "asks", "args": {"words": 2}} if len(ids) < 2 else {}
-            answer = await tools.call(name, given)
-            ids += [answer.data["id"]] if "id" in answer.data else []
-            signals = answer.data.get("signals", [])
-            asked |= {each["task"] for each in signals if each["kind"] == "input_required"}
-        assert "asks: Which one?" in (await tools.call("background_output", {"id": ids[0]})).text
-        assert "answered" in (await tools.call("background_send", {"id": ids[0], "text": "A"})).text
-        done = await tools.call("background_output", {"id": ids[0], "wait_seconds": 30})
-        assert "result: AA" in done.text
-        stopped = await tools.call("background_stop", {"id": ids[1]})
-        assert "was stopped" in stopped.text
-        again = await tools.call("background_stop", {"id": ids[1]})
-        assert again.text.startswith("It is not running.")
-
-
-async def test_a_schedule_through_the_tool_set(home: Path) -> None:
-    async with Backburner.open(home) as bb:
-        tools = bb.session("s").toolset()
-        added = await tools.call(
-            "background_schedule",
-            {"action": "add", "when": "*/10 * * * *", "command": "true", "timezone": "Asia/Tokyo"},
-        )
-        assert added.data["timezone"] == "Asia/Tokyo"
-        assert added.data["schedule_id"] in added.text
-        listed = await tools.call("background_schedule", {"action": "list"})
-        assert added.data["schedule_id"] in listed.text
-        for action, word in (("pause", "paused"), ("resume", "active"), ("cancel", "canceled")):
-            answer = await tools.call(
-                "background_schedule", {"action": action, "id": added.data["schedule_id"]}
-            )
-            assert word in answer.text, answer
-
-
-async def test_a_session_that_only_reads_is_told_so(home: Path) -> None:
-    async with Backburner.open(home) as bb:
-        tools = bb.session("s", mode="plan").toolset()
-        refused = await tools.call("background_run", {"command": "true"})
-        assert refused.is_error
-        assert refused.data["error"]["code"] == "not_allowed"
-        assert not (await tools.call("background_list")).is_error
-
-
-def test_the_tools_of_the_canonical_set_are_these() -> None:
-    offers = Canonical(None).offers()  # type: ignore[arg-type]  # nothing is called
-    assert [offer.name for offer in offers] == NAMES
-    assert [offer.name for offer in offers if offer.parallel] == [
-        "background_list", "background_output",
-    ]  # fmt: skip

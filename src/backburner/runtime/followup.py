@@ -19,7 +19,7 @@ from backburner.model.channels import wait_before_next
 from backburner.model.errors import StoreClosed, StoreError
 from backburner.model.followup import Busy, Later
 from backburner.model.limits import SIGNAL_LEASE_S
-from backburner.model.signals import GIVEN_UP, INBOX, OPEN, Signal, SignalKind, SignalState
+from backburner.model.signals import GIVEN_UP, INBOX, Signal, SignalKind, SignalState
 from backburner.model.task import preview
 from backburner.runtime.feed import Bell, Feed
 from backburner.runtime.scribe import insist
@@ -120,9 +120,6 @@ class FollowUp:
         """Take what there is, and see to it that it is told. Whether there was anything."""
         now = asyncio.get_running_loop().time()
         self._due = [due for due in self._due if due > now]
-        # Reading first: to claim is to write, and most changes of the record tell nobody anything.
-        if not await self._store.signals(self._scope, states=OPEN, channel=INBOX, limit=1):
-            return False
         batch = await self._claim()
         if not batch:
             return False

@@ -1,15 +1,17 @@
-"""Who asks, and what they may: the dependencies of every route.
+"""Who asks, and what they may: the door before every route, and what the routes ask it.
 
 A caller is known by a bearer token, or by the cookie of a browser that logged in. With the cookie,
 what changes something needs a header that only our own page can send.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Path, Request
+from starlette.types import ASGIApp, Receive, Send
+from starlette.types import Scope as ASGIScope
 
 from backburner.model.errors import NotAllowed, NotFound
 from backburner.model.policy import Action, Policy
@@ -18,7 +20,7 @@ from backburner.serve.login import HEADER
 from backburner.serve.models.base import NAME_MAX_CHARS
 from backburner.serve.problems import Refused, unauthenticated
 from backburner.serve.rates import client_of
-from backburner.serve.service import Service, service_of
+from backburner.serve.service import Service
 from backburner.store.protocol import Scope
 
 if TYPE_CHECKING:
@@ -69,9 +71,29 @@ class Caller:
         return Task(backburner, record, policy=self.policy)
 
 
+class Door:
+    """Stands before every route: who is not known does not even get to send a body."""
+
+    def __init__(self, app: ASGIApp, service: Service, public: Collection[str]) -> None:
+        self._app = app
+        self._service = service
+        self._public = public
+
+    async def __call__(self, scope: ASGIScope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] == "http" and scope["path"] not in self._public:
+            scope["state"]["caller"] = await _known(Request(scope), self._service)
+        await self._app(scope, receive, send)
+
+
 async def caller(request: Request) -> Caller:
-    """Whoever sent this request; 401 where nobody knows."""
-    service = service_of(request)
+    """Whoever sent this request, as the door has found."""
+    found = request.state.caller
+    assert isinstance(found, Caller)
+    return found
+
+
+async def _known(request: Request, service: Service) -> Caller:
     given = request.headers.get("authorization")
     if given is not None:
         kind, _, text = given.partition(" ")

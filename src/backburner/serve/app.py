@@ -11,8 +11,9 @@ from starlette.types import ASGIApp
 from backburner import __version__
 from backburner.model.errors import BackburnerError
 from backburner.serve import problems
+from backburner.serve.access import Door
 from backburner.serve.dashboard import Dashboard
-from backburner.serve.description import describe
+from backburner.serve.description import PUBLIC, describe
 from backburner.serve.guard import Guard
 from backburner.serve.observe import Observe
 from backburner.serve.routes import events, home, login, output, schedules, sessions, tasks
@@ -50,7 +51,8 @@ def application(service: Service) -> ASGIApp:
     """All of it, for one server."""
     app = api()
     app.state.service = service
-    inner = problems.LastNet(Dashboard(app))
+    door = Door(app, service, {*PUBLIC, "/openapi.json"})
+    inner = problems.LastNet(Dashboard(door))
     return Observe(Guard(inner, service.binding), service.measures)
 
 

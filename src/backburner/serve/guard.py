@@ -4,6 +4,7 @@ A page of somebody else's must not reach the server through a browser of its use
 that leads here all of a sudden (DNS rebinding), and not by a form or a script (CSRF).
 """
 
+import asyncio
 import ipaddress
 from http import HTTPStatus
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -121,6 +122,8 @@ class Guard:
 
     def _is_ours(self, host: str) -> bool:
         """A name that was agreed on, or an address: those cannot be made to lead elsewhere."""
+        if "@" in host:
+            return False
         try:
             name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
             if name in self._names:
@@ -131,12 +134,22 @@ class Guard:
         return True
 
     def _bounded(self, scope: Scope, receive: Receive) -> Receive:
-        """A body that says nothing of its length is counted as it comes."""
+        """A body that says nothing of its length is counted as it comes, and comes in time."""
         taken = 0
+        until = asyncio.get_running_loop().time() + self._binding.load.body_s
 
         async def bounded() -> Message:
             nonlocal taken
-            message = await receive()
+            try:
+                async with asyncio.timeout_at(until):
+                    message = await receive()
+            except TimeoutError:
+                raise Refused(
+                    HTTPStatus.REQUEST_TIMEOUT,
+                    "body_timeout",
+                    f"the body did not come within {self._binding.load.body_s:g} s",
+                    remedy="send it at once",
+                ) from None
             taken += len(message.get("body", b""))
             if taken > self._most:
                 raise self._too_large()

@@ -3,10 +3,11 @@
 import asyncio
 import contextlib
 import logging
+import resource
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -20,7 +21,7 @@ from backburner.serve.hub import Hub
 from backburner.serve.login import Logins
 from backburner.serve.measures import Measures
 from backburner.serve.service import Service
-from backburner.serve.settings import Binding
+from backburner.serve.settings import Binding, Load
 
 if TYPE_CHECKING:
     from backburner.app import Backburner
@@ -35,6 +36,10 @@ _HEAD_BYTES = 64 * 1024
 """Of a request, without its body."""
 _WAITING = 2048
 """Connections that the kernel holds until we take them."""
+
+_OTHERS = 400
+"""Descriptors for all that is no reader of events."""
+_FEW = 16
 
 Announce = Callable[[str, str], None]
 """Told the address, and the link that logs in once."""
@@ -134,7 +139,7 @@ async def _running(
     """What goes on while a server does."""
     store = backburner.store
     measures = Measures(binding.load)
-    hub = Hub(store, binding.load, measures)
+    hub = Hub(store, _bearable(binding.load), measures)
     tokens = TokenService(store, backburner.home)
     growth = Growth(backburner.home, store)
     logins = Logins(tokens, binding, port)
@@ -148,6 +153,12 @@ async def _running(
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
+
+
+def _bearable(load: Load) -> Load:
+    """As many readers as there are descriptors for: who is one too many is told so."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return replace(load, streams=min(load.streams, max(_FEW, descriptors - _OTHERS)))
 
 
 def _check_tls(binding: Binding) -> None:

@@ -32,7 +32,10 @@ class Telling(Protocol):
     async def claim_signals(
         self, scope: "Scope", *, consumer: str, limit: int, lease_s: float
     ) -> list[Signal]:
-        """Take undelivered signals that nobody holds: they are the consumer's for the lease."""
+        """Take undelivered signals that nobody holds: they are the consumer's for the lease.
+
+        Where there are none it costs a read, and nothing is written.
+        """
         ...
 
     async def claim_deliveries(

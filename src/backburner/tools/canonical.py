@@ -1,20 +1,20 @@
 """The tool set that we would give to a model ourselves: six tools, short answers, no polling.
 
 An answer is made for a context window: only what is new, head and tail, within a budget of
-characters. The set remembers how far this client has read each task.
+characters. The set remembers how far this client has read each task; to search is to look at all of
+it again, because what was left out, or is no longer in the window, has to be found.
 """
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from backburner.model import clock
-from backburner.model.clock import format_duration
-from backburner.model.ending import Ending
-from backburner.model.errors import InvalidArguments, TimeIsUp
+from backburner.model.errors import InvalidArguments, NotFound, TimeIsUp
+from backburner.model.policy import DRY_RUN, Action
 from backburner.model.states import ACTIVE, State
-from backburner.model.telling import how_it_ended
-from backburner.tools.seen import Answer, Hints, Offer, Parameter
+from backburner.model.task import preview
+from backburner.tools.dialects.tasks import in_lines, running_and_recent
+from backburner.tools.seen import ANYTHING, Answer, Hints, Offer, Parameter
+from backburner.tools.standing import data_of, planned, result_of, standing
 
 if TYPE_CHECKING:
     from backburner.app import Schedule, Session, Task
@@ -25,7 +25,8 @@ WAIT_MAX_S = 540.0
 _OUTPUT_CHARS = 4_000
 """What one answer gives of output unless asked for more: about 1,000 tokens."""
 _OUTPUT_MOST = 40_000
-_LISTED = 20
+_LINE_CHARS = 300
+"""Of a task in a list: an error or a question may be long, and is whole in its output."""
 
 _TOLD = "You will be told when it ends: go on, do not poll."
 
@@ -44,6 +45,7 @@ class Canonical:
         task = Parameter("id", text, "The task's id, or enough of it.", required=True)
         work = (
             Parameter("command", text, "A shell command."),
+            Parameter("cwd", text, "Its folder."),
             Parameter("tool", text, "Or the name of a tool that can run in the background."),
             Parameter("args", "object", "Its arguments."),
             Parameter("prompt", text, "Or what a sub-agent is to do."),
@@ -56,15 +58,15 @@ class Canonical:
                 (
                     *work,
                     Parameter("title", text, "A few words for people."),
-                    Parameter("cwd", text, "Folder of a command."),
                     Parameter("max_runtime", number, "Seconds; an hour unless given."),
                 ),
                 self._run,
+                ANYTHING,
             ),
             Offer(
                 "background_list",
-                "The tasks of this session, newest first. Only where you have lost an id: ends are"
-                " told to you.",
+                "The running and recent tasks of this session, newest first. Only where you have"
+                " lost an id: ends are told to you.",
                 (Parameter("active", flag, "Only those that have not ended."),),
                 self._list,
                 Hints(readonly=True, idempotent=True),
@@ -77,7 +79,7 @@ class Canonical:
                 (
                     task,
                     Parameter("wait_seconds", number, "Wait for its end, at most 540."),
-                    Parameter("grep", text, "Only lines that match this pattern."),
+                    Parameter("grep", text, "Only lines that match, of all that it has printed."),
                     Parameter("max_chars", "integer", "4,000 unless given."),
                 ),
                 self._output,
@@ -94,8 +96,13 @@ class Canonical:
             Offer(
                 "background_send",
                 "Answer the question of a task, or send it a message or a line of input.",
-                (task, Parameter("text", text, "The answer.", required=True)),
+                (
+                    task,
+                    Parameter("text", text, "The answer.", required=True),
+                    Parameter("question", text, "Id of the question, where you were told one."),
+                ),
                 self._send,
+                ANYTHING,
             ),
             Offer(
                 "background_schedule",
@@ -113,13 +120,14 @@ class Canonical:
                     Parameter("id", text, "Of the schedule to pause, resume or cancel."),
                 ),
                 self._schedule,
+                ANYTHING,
             ),
         ]  # fmt: skip
 
     # Handlers
 
     async def _run(self, given: dict[str, Any]) -> Answer:
-        title = given.get("title")
+        title = _title(given)
         limit = given.get("max_runtime", 3600.0)
         match _work(given):
             case "command":
@@ -133,20 +141,28 @@ class Canonical:
             case _:
                 task = await self._session.ask(given["prompt"], title=title, max_runtime=limit)
         if task.state.terminal:
-            return Answer(_standing(task), _data(task), is_error=task.state is State.FAILED)
+            return Answer(standing(task), data_of(task), is_error=task.state is State.FAILED)
         said = task.record.detail or f"Started {task.id}. {_TOLD}"
-        return Answer(said, _data(task))
+        return Answer(said, data_of(task))
+
+    async def _task(self, reference: str) -> "Task":
+        try:
+            return await self._session.task(reference.strip())
+        except NotFound:
+            said = f"no task {preview(reference)!r} in this session"
+            raise NotFound(said, remedy="background_list shows its tasks") from None
 
     async def _list(self, given: dict[str, Any]) -> Answer:
-        states = ACTIVE if given.get("active") else ()
-        tasks = await self._session.tasks(limit=_LISTED, states=states)
+        tasks = await running_and_recent(self._session)
+        if given.get("active"):
+            tasks = [task for task in tasks if task.state in ACTIVE]
         if not tasks:
             return Answer("No background tasks in this session.", {"tasks": []})
-        lines = [_standing(task) for task in tasks]
-        return Answer("\n".join(lines), {"tasks": [_data(task) for task in tasks]})
+        lines = in_lines(tasks, lambda task: preview(standing(task), _LINE_CHARS))
+        return Answer("\n".join(lines), {"tasks": [data_of(task) for task in tasks]})
 
     async def _output(self, given: dict[str, Any]) -> Answer:
-        task = await self._session.task(given["id"])
+        task = await self._task(given["id"])
         wait = min(max(float(given.get("wait_seconds", 0)), 0.0), WAIT_MAX_S)
         if wait and not task.state.terminal:
             try:
@@ -154,29 +170,34 @@ class Canonical:
             except TimeIsUp:
                 await task.refresh()
         most = min(max(int(given.get("max_chars", _OUTPUT_CHARS)), 100), _OUTPUT_MOST)
-        chunk = await task.output(
-            since=self._read.get(task.id), max_chars=most, grep=given.get("grep")
-        )
-        self._read[task.id] = chunk.cursor
+        grep = given.get("grep")
+        before = self._read.get(task.id)
+        chunk = await task.output(since=None if grep else before, max_chars=most, grep=grep)
+        if not grep:
+            self._read[task.id] = chunk.cursor
         fresh = "\n".join(text.rstrip() for text in (chunk.text, chunk.stderr_text) if text)
-        nothing = "" if task.state.terminal else "Nothing new. "
-        rest = "" if task.state.terminal else f"\n{nothing if not fresh else ''}{_TOLD}"
-        result = _result_of(task)
-        parts = [part for part in (_standing(task), fresh, result) if part]
-        data = {**_data(task), "output": fresh, "cursor": chunk.cursor}
-        return Answer("\n".join(parts) + rest, data)
+        if grep:
+            nothing = "No line matches."
+        else:
+            nothing = "Nothing new: grep looks at all of it." if before else "No output."
+        told = "" if task.state.terminal else _TOLD
+        parts = (standing(task), fresh or nothing, result_of(task), told)
+        data = {**data_of(task), "output": fresh, "cursor": chunk.cursor}
+        return Answer("\n".join(part for part in parts if part), data)
 
     async def _stop(self, given: dict[str, Any]) -> Answer:
-        task = await self._session.task(given["id"])
+        task = await self._task(given["id"])
         if task.state.terminal and not task.record.leftovers:
-            return Answer(f"It is not running. {_standing(task)}", _data(task))
+            return Answer(f"It is not running. {standing(task)}", data_of(task))
         task = await task.stop(force=given.get("force", False))
-        return Answer(_standing(task), _data(task))
+        return Answer(standing(task), data_of(task))
 
     async def _send(self, given: dict[str, Any]) -> Answer:
-        task = await self._session.task(given["id"])
-        question = await task.send(given["text"])
+        task = await self._task(given["id"])
+        question = await task.send(given["text"], question=given.get("question"))
         said = "The question is answered." if question is not None else "Sent."
+        if self._session.policy.plays(Action.SEND):
+            said = f"{DRY_RUN} would send it to {task.id}"
         return Answer(said, {"id": task.id, "question": question})
 
     async def _schedule(self, given: dict[str, Any]) -> Answer:
@@ -188,10 +209,10 @@ class Canonical:
             if not schedules:
                 return Answer("No schedules in this session.", {"schedules": []})
             data = [schedule.document() for schedule in schedules]
-            return Answer("\n".join(map(_planned, schedules)), {"schedules": data})
+            return Answer("\n".join(map(planned, schedules)), {"schedules": data})
         if "id" not in given:
             raise InvalidArguments(f"background_schedule: to {action} one, give its id")
-        schedule = await self._session.find_schedule(given["id"])
+        schedule = await self._find_schedule(given["id"])
         match action:
             case "pause":
                 schedule = await schedule.pause()
@@ -199,22 +220,31 @@ class Canonical:
                 schedule = await schedule.resume()
             case _:
                 schedule = await schedule.cancel()
-        return Answer(_planned(schedule), schedule.document())
+        return Answer(planned(schedule), schedule.document())
+
+    async def _find_schedule(self, reference: str) -> "Schedule":
+        try:
+            return await self._session.find_schedule(reference.strip())
+        except NotFound:
+            said = f"no schedule {preview(reference)!r} in this session"
+            raise NotFound(said, remedy="action list shows its schedules") from None
 
     async def _add(self, given: dict[str, Any]) -> Answer:
         if "when" not in given:
             raise InvalidArguments("background_schedule: when is missing", remedy="*/10 * * * *")
         match _work(given):
             case "command":
-                spec: dict[str, Any] = {"command": given["command"]}
+                spec: dict[str, Any] = {
+                    name: given[name] for name in ("command", "cwd") if name in given
+                }
             case "tool":
                 spec = {"tool": given["tool"], "args": given.get("args", {})}
             case _:
                 spec = {"ask": given["prompt"]}
         schedule = await self._session.schedule(
-            given["when"], spec, tz=given.get("timezone", "UTC"), title=given.get("title")
+            given["when"], spec, tz=given.get("timezone", "UTC"), title=_title(given)
         )
-        return Answer(_planned(schedule), schedule.document())
+        return Answer(planned(schedule), schedule.document())
 
 
 def _work(given: dict[str, Any]) -> str:
@@ -224,46 +254,11 @@ def _work(given: dict[str, Any]) -> str:
         raise InvalidArguments("give exactly one of command, tool and prompt")
     if "args" in given and chosen != ["tool"]:
         raise InvalidArguments("args go with a tool")
+    if "cwd" in given and chosen != ["command"]:
+        raise InvalidArguments("cwd goes with a command")
     return chosen[0]
 
 
-def _standing(task: "Task") -> str:
-    """A line: which one, and how it stands."""
-    record = task.record
-    took = format_duration(record.elapsed_us(clock.now()) / clock.SECOND)
-    if record.state.terminal:
-        ending = Ending(record.state, record.error, record.exit_code, record.summary)
-        return f"{task.id} ({record.title}) {how_it_ended(ending)} after {took}"
-    if record.question is not None:
-        return f"{task.id} ({record.title}) asks: {record.question.text}"
-    state = record.state.value
-    detail = f": {record.detail}" if record.detail else ""
-    progress = ""
-    if record.progress is not None:
-        total = "" if record.progress.total is None else f"/{record.progress.total:g}"
-        progress = f" {record.progress.current:g}{total} {record.progress.unit or ''}".rstrip()
-    return f"{task.id} ({record.title}) {state} for {took}{progress}{detail}"
-
-
-def _result_of(task: "Task") -> str:
-    if task.result is None:
-        return ""
-    text = (
-        task.result if isinstance(task.result, str) else json.dumps(task.result, ensure_ascii=False)
-    )
-    short = text if len(text) <= _OUTPUT_CHARS else text[:_OUTPUT_CHARS] + "…"
-    return f"result: {short}"
-
-
-def _planned(schedule: "Schedule") -> str:
-    document = schedule.document()
-    when = document["cron_expression"] or document["scheduled_at"]
-    following = document["next_trigger_at"] or "never"
-    return f"{schedule.id} ({document['title']}) {schedule.state}: {when}, next {following}"
-
-
-def _data(task: "Task") -> dict[str, Any]:
-    """The part of a task that a program needs to go on."""
-    document = task.document()
-    kept = ("id", "kind", "title", "state", "detail", "progress", "exit_code", "error", "summary")
-    return {name: document[name] for name in (*kept, "result", "created_at", "finished_at")}
+def _title(given: dict[str, Any]) -> str | None:
+    """A blank one is none: there is one of the work itself."""
+    return given.get("title", "").strip() or None

@@ -21,13 +21,15 @@ class Parameter:
     def schema(self, *, strict: bool) -> dict[str, Any]:
         """As JSON schema. In strict mode all are there, and what is optional may be null."""
         # A strict schema knows no objects of any shape: they come as JSON in a text.
-        plain = "string" if strict and self.type == "object" else self.type
+        written = strict and self.type == "object"
+        plain = "string" if written else self.type
         nullable = strict and not self.required
         schema: dict[str, Any] = {"type": [plain, "null"] if nullable else plain}
         if self.choices:
             schema["enum"] = [*self.choices, *([None] if nullable else [])]
-        if self.description:
-            schema["description"] = self.description
+        described = f"{self.description} A JSON object, as text." if written else self.description
+        if described:
+            schema["description"] = described.strip()
         return schema
 
 
@@ -38,6 +40,12 @@ class Hints:
     readonly: bool = False
     destructive: bool = False
     idempotent: bool = False
+    open_world: bool = False
+    """It may reach whatever there is outside of our record: a command can do anything."""
+
+
+ANYTHING = Hints(destructive=True, open_world=True)
+"""Of a tool that starts work, or talks to it: what that does nobody knows beforehand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +110,7 @@ class Offer:
                         "readOnlyHint": self.hints.readonly,
                         "destructiveHint": self.hints.destructive,
                         "idempotentHint": self.hints.idempotent,
-                        "openWorldHint": False,
+                        "openWorldHint": self.hints.open_world,
                     },
                 }
 

@@ -3,19 +3,22 @@ to be told.
 
 Pending signals ride along with any answer. They are this client's from then on and count as
 delivered when it calls again, because then it has read them (X1); until that they are repeated
-under the same key, to it or, after a lease, to somebody else.
+under the same key, to it or, after a lease, to somebody else. A call that was given up has told
+nobody anything: what it took goes back at once.
 """
 
+import asyncio
 import contextlib
 import itertools
 import os
 from collections.abc import Sequence
 from typing import Any, cast
 
-from backburner.model.errors import BackburnerError, InternalError, UsageError
+from backburner.model import clock
+from backburner.model.errors import BackburnerError, InternalError, StoreError, UsageError
 from backburner.model.limits import SIGNAL_LEASE_S
 from backburner.model.redaction import redact_text
-from backburner.model.signals import Signal
+from backburner.model.signals import Signal, end_key
 from backburner.store.protocol import Scope, Store
 from backburner.tools.arguments import checked, shown
 from backburner.tools.seen import Answer, Form, Offer, by_name
@@ -24,7 +27,8 @@ from backburner.work.tools.execution import failure_of
 _numbers = itertools.count(1)
 
 _AT_ONCE = 10
-"""Signals that ride along with one answer; the rest comes with the next."""
+_TOLD_CHARS = 4_000
+"""Signals that ride along with one answer, and their characters; the rest comes with the next."""
 
 
 class Toolset:
@@ -38,7 +42,8 @@ class Toolset:
         self._takes = takes
         self._store = store
         self._scope = scope
-        self._consumer = f"tools.{os.getpid()}.{next(_numbers)}"
+        # In a container a process has the pid of the one before it.
+        self._consumer = f"tools.{os.getpid()}.{next(_numbers)} {clock.boot_now()}"
         self._shown: list[str] = []
         """Keys of what rode along with the last answer."""
 
@@ -78,11 +83,14 @@ class Toolset:
     async def _answer(self, offer: Offer, arguments: Any) -> Answer:
         try:
             return await offer.handler(checked(offer, {} if arguments is None else arguments))
+        except (StoreError, InternalError) as error:  # ours to mend, and it names our files (E1)
+            return _unforeseen(error, offer.name, arguments)
         except BackburnerError as error:
             return _failed(error.code, redact_text(str(error)))
 
     async def close(self) -> None:
         """The client is gone: what it was shown and did not come back for goes to the next."""
+        self._shown.clear()
         await self._store.release_signals(self._consumer)
 
     async def heard(self) -> None:
@@ -105,26 +113,57 @@ class Toolset:
         return await self._taken()
 
     async def _taken(self) -> list[Signal]:
-        signals = await self._pending() if self._takes else []
-        self._shown += [signal.key for signal in signals]
-        return signals
+        if not self._takes:
+            return []
+        claiming = asyncio.ensure_future(
+            self._store.claim_signals(
+                self._scope, consumer=self._consumer, limit=_AT_ONCE, lease_s=SIGNAL_LEASE_S
+            )
+        )
+        try:
+            claimed = await asyncio.shield(claiming)
+            told = claimed[: _fitting(claimed)]
+            await self._give_back(claimed[len(told) :])
+        except asyncio.CancelledError:
+            with contextlib.suppress(BackburnerError):
+                await self._give_back(await claiming)
+            raise
+        except BackburnerError:  # a full disk: what was called for is answered all the same
+            return []
+        self._shown += [signal.key for signal in told]
+        return told
+
+    async def _give_back(self, signals: list[Signal]) -> None:
+        if signals:
+            keys = [signal.key for signal in signals]
+            await self._store.postpone_signals(keys, 0, consumer=self._consumer)
 
     async def accompany(self, answer: Answer) -> Answer:
         """The answer, and what rides along; for answers to calls that this set has not made."""
         signals = await self._taken()
         if not signals:
             return answer
-        told = "\n".join(f"[{signal.kind}] {signal.text}" for signal in signals)
+        lines = (line_of(each) for each in signals if not _says(answer, each))
+        parts = (answer.text, "\n".join(lines))
         data = {**answer.data, "signals": [_document(signal) for signal in signals]}
-        return Answer(f"{answer.text}\n\n{told}" if answer.text else told, data, answer.is_error)
+        return Answer("\n\n".join(part for part in parts if part), data, answer.is_error)
 
-    async def _pending(self) -> list[Signal]:
-        try:
-            return await self._store.claim_signals(
-                self._scope, consumer=self._consumer, limit=_AT_ONCE, lease_s=SIGNAL_LEASE_S
-            )
-        except BackburnerError:  # a full disk: what was called for is answered all the same
-            return []
+
+def line_of(signal: Signal) -> str:
+    """As a model is told it: marked, because it may repeat what a job has printed."""
+    return f"[{signal.kind}] {signal.text}"
+
+
+def _fitting(signals: list[Signal]) -> int:
+    """How many go with one answer; one at least, however long it is."""
+    sizes = itertools.accumulate(len(signal.text) for signal in signals)
+    return max(1, sum(size <= _TOLD_CHARS for size in sizes))
+
+
+def _says(answer: Answer, signal: Signal) -> bool:
+    """Whether the answer itself says how that task has ended: told once is enough."""
+    ended = answer.data.get("id") == signal.task and answer.data.get("finished_at") is not None
+    return ended and signal.key == end_key(signal.task)
 
 
 def _failed(code: str, text: str) -> Answer:
@@ -135,7 +174,8 @@ def _unforeseen(error: Exception, name: str, arguments: Any) -> Answer:
     """It is logged whole; the model gets a reference."""
     given = cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
     failure = failure_of(error, name=name, arguments=given, ours=True)
-    return _failed(InternalError.code, failure.message)
+    code = error.code if isinstance(error, BackburnerError) else InternalError.code
+    return _failed(code, failure.message)
 
 
 def _document(signal: Signal) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import contextlib
 import subprocess
 import sys
 from collections.abc import Generator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from backburner.model import clock
 from backburner.model.clock import SECOND
 from backburner.model.errors import StoreBusy
 from backburner.store.sqlite import connection, writer
-from tests.store.conformance.making import ADA, get, queued
+from tests.store.conformance.making import ADA, ENDINGS, get, queued
 from tests.store.sqlite.conftest import Open
 
 pytestmark = pytest.mark.slow  # short ones, and many: together they take long
@@ -78,6 +79,25 @@ async def test_a_locked_database_is_busy_after_a_while_and_works_again_afterward
         holder.release()
         await queued(store, "bg_works")
     assert await store.get("bg_refused") is None
+
+
+async def test_x1_to_look_for_signals_where_there_are_none_takes_no_lock(
+    busy_after: float, open_here: Open, database: Path
+) -> None:
+    store = open_here()
+    claim = partial(store.claim_signals, ADA, consumer="c", limit=10, lease_s=60)
+    await queued(store)
+    with locked(database) as holder:
+        assert await claim() == []
+        assert await store.claim_deliveries(consumer="d", limit=10, lease_s=60) == []
+        holder.release()
+    ending = await store.finish((await queued(store)).id, 1, ENDINGS["spawn"])
+    assert ending is not None
+    with locked(database) as holder:
+        with pytest.raises(StoreBusy):
+            await claim()
+        holder.release()
+    assert [signal.task for signal in await claim()] == [ending.id]
 
 
 async def test_all_who_wait_hear_together_that_it_is_busy(

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from backburner import Backburner, BackburnerError, Session, UsageError, dialects
 from backburner.dialects import DIALECTS, note
-from backburner.tools.dialects import offers_of
+from backburner.model.states import State
+from backburner.tools.dialects import offers_of, tasks
 from backburner.tools.seen import Form
+from tests.waiting import wait_until_async
 
 NAMES = {
     "manage_bg_jobs": ["manage_bg_jobs"],
@@ -109,3 +111,39 @@ def test_d10_every_dialect_has_a_note_for_a_system_prompt() -> None:
         assert len(note(dialect)) < 1_200
     with pytest.raises(UsageError, match="use manage_bg_jobs"):
         note("klingon")
+
+
+LISTS: list[tuple[str | None, str, dict[str, Any]]] = [
+    (None, "background_list", {}),
+    ("manage_bg_jobs", "manage_bg_jobs", {"action": "list"}),
+    ("bg_task", "BgTaskList", {}),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("dialect", "name", "arguments"), LISTS)
+async def test_x3_a_list_of_many_is_short_and_has_what_runs(
+    shared_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    dialect: str | None,
+    name: str,
+    arguments: dict[str, Any],
+) -> None:
+    monkeypatch.setattr(tasks, "_PAGE", 3)
+    monkeypatch.setattr(tasks, "LISTED", 5)
+    async with Backburner.open(shared_home) as bb:
+        session = bb.session(f"many {dialect}")
+        first = await session.run("sleep 3600", title="first")
+        waiting = [await session.run("true", after=first.id) for _ in range(8)]
+
+        async def runs() -> bool:
+            return (await first.refresh()).state is State.RUNNING
+
+        await wait_until_async(runs)
+        answer = await session.toolset(dialect).call(name, arguments)
+        assert [first.id in answer.text, waiting[0].id in answer.text] == [True, False]
+        assert answer.text.count("bg_") == 5
+        assert "\nand 4 more" in answer.text
+        assert len(next(iter(answer.data.values()))) == 9, "as data it is whole"
+        for task in [*waiting, first]:
+            await task.stop(force=True)

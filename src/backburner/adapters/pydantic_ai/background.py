@@ -1,11 +1,12 @@
 """A capability of Pydantic AI: the tools, and being told while an agent runs.
 
 What the session is to be told is enqueued into the run: the model reads it with its next request,
-whatever it is at, or before it ends. It counts as delivered when the model has answered to it. What
-comes later, or was not answered to, goes to whoever follows the session up.
+whatever it is at, or before it ends. It counts as delivered when the model has answered to it, as
+does what rode along with a tool's answer. The rest goes to whoever follows the session up.
 """
 
 import asyncio
+import contextlib
 import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,8 +21,10 @@ from pydantic_ai.toolsets import AbstractToolset
 
 from backburner.adapters.pydantic_ai.toolset import tools
 from backburner.app import Session, Signal
+from backburner.model.errors import BackburnerError
 from backburner.model.followup import Busy
 from backburner.model.policy import Action
+from backburner.tools.toolset import line_of
 
 
 @dataclass
@@ -61,7 +64,7 @@ class Background(AbstractCapability[Any]):
 
         async def tell(signals: list[Signal]) -> None:
             try:
-                number = ctx.enqueue("\n".join(signal.text for signal in signals))
+                number = ctx.enqueue("\n".join(line_of(each.record) for each in signals))
             except UserError:
                 raise Busy from None  # the run has ended, and in a moment so does this
             assert number is not None
@@ -71,7 +74,12 @@ class Background(AbstractCapability[Any]):
         if not self.session.policy.allows(Action.TAKE) or self.session.policy.plays(Action.TAKE):
             return await handler()  # it only looks
         async with self.session.follow_up(tell):
-            return await handler()
+            try:
+                return await handler()
+            except BaseException:  # what rode along was perhaps not read
+                with contextlib.suppress(BackburnerError):
+                    await asyncio.shield(self._tools.toolset.close())
+                raise
 
     async def after_model_request(
         self,
@@ -80,11 +88,13 @@ class Background(AbstractCapability[Any]):
         request_context: ModelRequestContext,  # noqa: ARG002 - the library's signature
         response: ModelResponse,
     ) -> ModelResponse:
-        """What is no longer in the queue went with this request."""
+        """What is no longer in the queue went with this request, and all that tools answered."""
+        await self._tools.toolset.heard()
         waiting = {each.enqueue_id for each in ctx.pending_messages or ()}
         for number in self._enqueued.keys() - waiting:
             told = self._enqueued.pop(number)
-            for signal in told.signals:
-                await signal.ack()  # here and not where it waits: this may be the last request
+            with contextlib.suppress(BackburnerError):  # the follow-up says it again
+                for signal in told.signals:
+                    await signal.ack()  # here and not there: this may be the last request
             told.answered.set()
         return response

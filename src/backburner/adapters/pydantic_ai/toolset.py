@@ -15,7 +15,7 @@ _ANYTHING = SchemaValidator(core_schema.any_schema())
 """Arguments are checked by the tool itself, in words for models."""
 
 
-def tools(session: Session, dialect: str | None = None) -> AbstractToolset[Any]:
+def tools(session: Session, dialect: str | None = None) -> "BackgroundToolset":
     """The tools of this session."""
     return BackgroundToolset(session.toolset(dialect))
 
@@ -24,7 +24,7 @@ class BackgroundToolset(AbstractToolset[Any]):
     """All of them."""
 
     def __init__(self, toolset: Toolset) -> None:
-        self._toolset = toolset
+        self.toolset = toolset
 
     @property
     def id(self) -> str:
@@ -45,7 +45,7 @@ class BackgroundToolset(AbstractToolset[Any]):
                 max_retries=ctx.max_retries,  # of calls that are no JSON
                 args_validator=_ANYTHING,
             )
-            for offer in self._toolset.offers
+            for offer in self.toolset.offers
         }
 
     async def call_tool(
@@ -56,7 +56,7 @@ class BackgroundToolset(AbstractToolset[Any]):
         tool: ToolsetTool[Any],  # noqa: ARG002 - the same
     ) -> str:
         """Carry it out; what goes wrong is told to the model."""
-        answer = await self._toolset.call(name, tool_args)
+        answer = await self.toolset.call(name, tool_args)
         if answer.is_error:
             raise ToolFailed(answer.text)
         return answer.text

@@ -11,7 +11,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Mapping
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from backburner.model.home import AttemptFolder
@@ -20,14 +20,17 @@ Work = Callable[[], object]
 Answer = asyncio.Future[Exception | None]
 """What went wrong, if anything did."""
 
+_Item = tuple[Work, Answer]
+
+_BATCH = 16
+"""As many are told together at most: the first of them waits for the last."""
+
 
 class Archivist:
     """One thread that writes, started when it is first needed."""
 
     def __init__(self) -> None:
-        self._queue: SimpleQueue[tuple[Work, asyncio.Future[Exception | None]] | None] = (
-            SimpleQueue()
-        )
+        self._queue: SimpleQueue[_Item | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._loop = asyncio.get_running_loop()
 
@@ -42,7 +45,7 @@ class Archivist:
                 target=self._run, name="backburner-archivist", daemon=True
             )
             self._thread.start()
-        done: asyncio.Future[Exception | None] = self._loop.create_future()
+        done: Answer = self._loop.create_future()
         self._queue.put((work, done))
         return await done
 
@@ -55,19 +58,29 @@ class Archivist:
 
     def _run(self) -> None:
         while (item := self._queue.get()) is not None:
-            work, done = item
-            error: Exception | None = None
-            try:
-                work()
-            except Exception as raised:  # noqa: BLE001 - all runs depend on this thread
-                error = raised
+            settled = [_done(item)]
+            with contextlib.suppress(Empty):  # to wake the loop costs more than a small file
+                while len(settled) < _BATCH and (item := self._queue.get_nowait()) is not None:
+                    settled.append(_done(item))
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-                self._loop.call_soon_threadsafe(_settle, done, error)
+                self._loop.call_soon_threadsafe(_settle, settled)
+            if item is None:
+                return
 
 
-def _settle(done: "asyncio.Future[Exception | None]", error: Exception | None) -> None:
-    if not done.done():
-        done.set_result(error)
+def _done(item: _Item) -> tuple[Answer, Exception | None]:
+    work, answer = item
+    try:
+        work()
+    except Exception as error:  # noqa: BLE001 - all runs depend on this thread
+        return answer, error
+    return answer, None
+
+
+def _settle(settled: list[tuple[Answer, Exception | None]]) -> None:
+    for answer, error in settled:
+        if not answer.done():
+            answer.set_result(error)
 
 
 def put_files(folder: AttemptFolder, document: Mapping[str, Any]) -> None:
@@ -81,7 +94,9 @@ def put_files(folder: AttemptFolder, document: Mapping[str, Any]) -> None:
     os.close(os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
     new = f"{folder.result}.new"
     fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    with open(fd, "wb", buffering=0) as file:
-        if file.write(text) != len(text):
+    try:
+        if os.write(fd, text) != len(text):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    finally:
+        os.close(fd)
     os.rename(new, folder.result)

@@ -44,6 +44,10 @@ _CLOSING_S = 5.0
 
 _CLOSED = "the application closed while it ran"
 
+_LOOK_PAUSE_S = 0.01
+"""Between two looks at the record: each of our own runs changes it twice, and most looks are for
+what others did."""
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -199,6 +203,7 @@ class RunWorker:
                     await self._take_up_or_report(task)
             except Exception as error:  # noqa: BLE001 - runs depend on it: stops are heard here
                 self.report(f"will look again: {type(error).__name__}: {error}")
+            await asyncio.sleep(_LOOK_PAUSE_S)
 
     async def _take_up_or_report(self, task: Task) -> None:
         try:

@@ -186,6 +186,11 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
         """See Store.last_event."""
         return self._rows("event_last")[0][0]
 
+    def any_free_signal(self, query: str, boot_id: str, **values: str | None) -> bool:
+        """Whether one of the statements that find signals to claim would find any."""
+        now = clock.boot_now()
+        return bool(self._rows(query, limit=1, boot=boot_id, boot_now=now, **values))
+
     def signals(
         self,
         scope: Scope,

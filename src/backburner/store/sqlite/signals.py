@@ -1,17 +1,24 @@
 """The changes of signals: claimed, acknowledged, failed, dropped, sent again."""
 
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
 
 from backburner.model import clock
+from backburner.model.errors import StoreError
 from backburner.model.signals import GIVEN_UP, Signal
 from backburner.store.protocol import Scope
 from backburner.store.sqlite.changes import Changes
 from backburner.store.sqlite.rows import to_json, to_signal
 from backburner.store.sqlite.transaction import Statements
 
+if TYPE_CHECKING:
+    from backburner.store.sqlite.reader import Reader
+
 
 class SignalChanges(Changes):
     """See `backburner.store.protocol.Store` for what each method promises."""
+
+    _read: "Reader"
 
     async def claim_signals(
         self, scope: Scope, *, consumer: str, limit: int, lease_s: float
@@ -34,6 +41,9 @@ class SignalChanges(Changes):
     async def _take(
         self, query: str, consumer: str, lease_s: float, limit: int, **values: str | None
     ) -> list[Signal]:
+        if not self._any_free(query, **values):
+            return []
+
         def operation(run: Statements) -> list[Signal]:
             boot_now = clock.boot_now()
             free = run.rows(query, limit=limit, boot=self._boot_id, boot_now=boot_now, **values)
@@ -47,6 +57,13 @@ class SignalChanges(Changes):
             return sorted((to_signal(row) for row in rows), key=lambda signal: signal.seq)
 
         return await self._writer.write(operation)
+
+    def _any_free(self, query: str, **values: str | None) -> bool:
+        """To claim is to write, and mostly there is nothing. Who gets what is decided there."""
+        try:
+            return self._read.any_free_signal(query, self._boot_id, **values)
+        except StoreError:
+            return True  # the claim says what is wrong
 
     async def acknowledge(
         self, keys: Sequence[str], scope: Scope, *, consumer: str | None = None

@@ -81,25 +81,20 @@ class SqliteStore(
             self._wake = WakeFolder(home.wake)
             opened.pop_all()
         self._writer = Writer(
-            connection, self._lock, self._committed, before=lambda: refuse_newer(connection)
+            connection,
+            self._lock,
+            changed=self._changed,
+            wake_others=self._wake.wake_others,
+            before=lambda: refuse_newer(connection),
         )
         self._socket = self._wake.listen()
         if self._socket is not None:
             self._loop.add_reader(self._socket.fileno(), self._woken)
         self._seen_version = self._read.data_version()
         self._look = self._loop.call_later(_LOOK_EVERY_S, self._look_again)
-        self._notified = False
         self._closed = False
 
     # Waking
-
-    def _committed(self) -> None:
-        """In the writer's thread, after each commit."""
-        self._wake.wake_others()
-        if self._listeners and not self._notified:
-            self._notified = True
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody listens
-                self._loop.call_soon_threadsafe(self._changed)
 
     def _woken(self) -> None:
         assert self._socket is not None
@@ -117,7 +112,6 @@ class SqliteStore(
             self._changed()
 
     def _changed(self) -> None:
-        self._notified = False
         for listener in list(self._listeners.values()):
             listener()
 

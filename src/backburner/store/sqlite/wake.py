@@ -14,7 +14,9 @@ import itertools
 import os
 import socket
 import sys
+import time
 
+_TICK_NS = 100_000_000
 _numbers = itertools.count()
 
 
@@ -28,6 +30,8 @@ class WakeFolder:
         self._sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._sender.setblocking(False)
         self._own: set[str] = set()
+        self._others: list[str] = []
+        self._listed: int | None = None
 
     def _address(self, name: str) -> str:
         if sys.platform == "linux":
@@ -52,12 +56,10 @@ class WakeFolder:
     def wake_others(self) -> None:
         """Tell every listener but our own; the sockets of dead processes are removed."""
         try:
-            names = os.listdir(self._fd)
+            self._list()
         except OSError:
             return  # the home is gone; there is nobody to tell
-        for name in names:
-            if name in self._own:
-                continue
+        for name in self._others:
             try:
                 self._sender.sendto(b"", self._address(name))
             except ConnectionRefusedError:
@@ -65,6 +67,15 @@ class WakeFolder:
                     os.unlink(name, dir_fd=self._fd)
             except OSError:
                 pass  # a full queue: that listener will look anyway
+
+    def _list(self) -> None:
+        """Look who listens, unless nobody came or went since we looked."""
+        changed = os.fstat(self._fd).st_mtime_ns
+        if changed != self._listed:
+            self._others = [name for name in os.listdir(self._fd) if name not in self._own]
+            # Two changes within a tick of the kernel's clock have the same time.
+            settled = time.time_ns() - changed > _TICK_NS
+            self._listed = changed if settled else None
 
     def forget(self, name: str) -> None:
         """The socket of this name is closed."""

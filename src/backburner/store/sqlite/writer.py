@@ -1,9 +1,10 @@
 """The one writer of a process: a thread that commits everything that waits in one transaction.
 
-An fsync costs about as much as fifty statements, so callers that arrive together share one. Each
-operation has a savepoint of its own: one that fails takes nothing else with it. Across processes a
-blocking lock file comes before BEGIN IMMEDIATE, because SQLite's own busy handler sleeps and is
-unfair.
+An fsync costs about as much as fifty statements, so callers that arrive together share one. One
+that fails takes nothing else with it: most fail before their first change, and where one does not,
+all of them are run again with a savepoint each, so an operation does nothing but run statements.
+Across processes a blocking lock file comes before BEGIN IMMEDIATE, because SQLite's own busy
+handler sleeps and is unfair.
 """
 
 import asyncio
@@ -97,18 +98,16 @@ class WriteLock:
 class _Waiting:
     """An operation and the future that its caller waits for."""
 
-    __slots__ = ("error", "future", "loop", "operation", "result", "then")
+    __slots__ = ("error", "future", "operation", "result", "then")
 
     def __init__(
         self,
         operation: Operation,
         then: Callable[[Any], None] | None,
-        loop: asyncio.AbstractEventLoop,
         future: asyncio.Future[Any],
     ) -> None:
         self.operation = operation
         self.then = then
-        self.loop = loop
         self.future = future
         self.result: Any = None
         self.error: BaseException | None = None
@@ -124,21 +123,27 @@ class _Waiting:
 
 
 class Writer:
-    """Owns the writing connection; nothing else in the process writes."""
+    """Owns the writing connection; nothing else in the process writes. For one event loop."""
 
     def __init__(
         self,
         connection: apsw.Connection,
         lock: WriteLock,
-        committed: Callable[[], None],
         *,
+        changed: Callable[[], None],
+        wake_others: Callable[[], None] = lambda: None,
         before: Callable[[], None] = lambda: None,
     ) -> None:
-        """``committed`` is called after each commit; ``before`` may refuse a transaction."""
+        """After each commit ``changed`` is called in the loop, and ``wake_others`` in our thread;
+
+        ``before`` may refuse a transaction.
+        """
         self._connection = connection
         self._statements = Statements(connection)
         self._lock = lock
-        self._committed = committed
+        self._changed = changed
+        self._wake_others = wake_others
+        self._loop = asyncio.get_running_loop()
         self._before = before
         self._closing = False
         self._hands = threading.Lock()
@@ -159,12 +164,11 @@ class Writer:
 
         ``then`` is called with its result after the commit and before anyone else can write.
         """
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Result] = loop.create_future()
+        future: asyncio.Future[Result] = self._loop.create_future()
         with self._entrance:  # nothing may queue up behind the end, where nobody would answer
             if self._closed:
                 raise StoreClosed("the record is closed", remedy="open it again")
-            self._queue.put(_Waiting(operation, then, loop, future))
+            self._queue.put(_Waiting(operation, then, future))
         return await future
 
     def close(self) -> bool:
@@ -205,7 +209,7 @@ class Writer:
             error = self._lock.busy()
             for waiting in given_up:
                 waiting.error = error
-            _settle(given_up)
+            self._settle(given_up)
 
     @contextlib.contextmanager
     def _alone(self) -> Generator[list[_Waiting]]:
@@ -236,27 +240,37 @@ class Writer:
                 )
                 for waiting in done:
                     waiting.error = failure
-                _settle(done)
+                self._settle(done)
             else:
-                _settle(done)  # first the callers, who wait, then everyone else
                 # Not for nothing: who looks for work in vain would wake itself, without end.
-                if self._connection.total_changes() != before:
-                    self._committed()
+                changed = self._connection.total_changes() != before
+                self._settle(done, changed=changed)  # first the callers, who wait
+                if changed:
+                    self._wake_others()
             if self._closing:
                 return
 
     def _commit(self, done: list[_Waiting]) -> None:
         """Run and commit ``done`` and what arrives meanwhile."""
-        run = self._statements.command
         self._take_more(done)  # where the record is locked, all who wait hear of it at once
         if not done:
             return
+        try:
+            self._transaction(done, self._attempt)
+        except _Spoilt:
+            self._transaction(done, self._attempt_apart)
+        for waiting in done:
+            if waiting.then is not None and waiting.error is None:
+                waiting.then(waiting.result)
+
+    def _transaction(self, done: list[_Waiting], attempt: Callable[[_Waiting], None]) -> None:
+        run = self._statements.command
         run("BEGIN IMMEDIATE")
         try:
             self._before()
             index = 0
             while index < len(done):
-                self._attempt(done[index])
+                attempt(done[index])
                 index += 1
                 if index == len(done) and index < _BATCH:
                     self._take_more(done)
@@ -265,9 +279,6 @@ class Writer:
             if self._connection.in_transaction:
                 run("ROLLBACK")
             raise
-        for waiting in done:
-            if waiting.then is not None and waiting.error is None:
-                waiting.then(waiting.result)
 
     def _take_more(self, done: list[_Waiting]) -> None:
         try:
@@ -280,33 +291,46 @@ class Writer:
         except Empty:
             pass
 
+    def _settle(self, done: list[_Waiting], *, changed: bool = False) -> None:
+        """In the loop, and in one go: to wake it costs as much as a few statements."""
+
+        def settle() -> None:
+            for waiting in done:
+                waiting.settle()
+            if changed:
+                self._changed()
+
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(settle)
+
     def _attempt(self, waiting: _Waiting) -> None:
-        run = self._statements.command
-        run("SAVEPOINT operation")
+        before = self._connection.total_changes()
+        waiting.error = None
         try:
             waiting.result = waiting.operation(self._statements)
         except Exception as error:
             if not self._connection.in_transaction:
                 raise  # SQLite gave up the whole transaction: a full disk does that
+            if isinstance(error, apsw.Error):
+                error = explain(error, self._connection.filename)
+            if self._connection.total_changes() != before:
+                raise _Spoilt(error) from None
+            waiting.error = error
+
+    def _attempt_apart(self, waiting: _Waiting) -> None:
+        run = self._statements.command
+        run("SAVEPOINT operation")
+        try:
+            self._attempt(waiting)
+        except _Spoilt as spoilt:
             run("ROLLBACK TO operation")
-            waiting.error = (
-                explain(error, self._connection.filename)
-                if isinstance(error, apsw.Error)
-                else error
-            )
+            waiting.error = spoilt.error
         run("RELEASE operation")
 
 
-def _settle(done: list[_Waiting]) -> None:
-    by_loop: dict[asyncio.AbstractEventLoop, list[_Waiting]] = {}
-    for waiting in done:
-        by_loop.setdefault(waiting.loop, []).append(waiting)
-    for loop, settled in by_loop.items():
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(_settle_all, settled)
-    done.clear()
+class _Spoilt(Exception):
+    """An operation has failed after it had changed something, which must not be committed."""
 
-
-def _settle_all(settled: list[_Waiting]) -> None:
-    for waiting in settled:
-        waiting.settle()
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error

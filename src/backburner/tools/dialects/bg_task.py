@@ -15,6 +15,7 @@ from backburner.model.states import Kind, State
 from backburner.tools.dialects.tasks import (
     apart,
     found,
+    in_lines,
     not_found,
     running_and_recent,
     shown_result,
@@ -94,16 +95,11 @@ class BgTasks:
 
     async def list(self, given: dict[str, Any]) -> Answer:  # noqa: ARG002 - it takes no arguments
         """BgTaskList."""
-        tasks = [_described(task) for task in await running_and_recent(self._session)]
+        tasks = await running_and_recent(self._session)
         if not tasks:
             return Answer("No background tasks in this session.", {"tasks": [], "total": 0})
-        lines = [
-            f"{each['id']}  {each['kind']}  {each['status']}  started {each['started_at'] or 'not'}"
-            f"  {format_duration(each['duration_s'])}  {each['description']}"
-            for each in tasks
-        ]
-        text = "\n".join([*lines, f"{len(tasks)} in total"])
-        return Answer(text, {"tasks": tasks, "total": len(tasks)})
+        text = "\n".join([*in_lines(tasks, _line), f"{len(tasks)} in total"])
+        return Answer(text, {"tasks": [_described(task) for task in tasks], "total": len(tasks)})
 
     async def output(self, given: dict[str, Any]) -> Answer:
         """BgTaskOutput."""
@@ -122,7 +118,8 @@ class BgTasks:
         out, error = apart(task, chunk)
         parts = [_header(task)]
         if expired:
-            parts.append(f"It has not ended within {waited:g} s. Its last {LAST_LINES} lines:")
+            lines = f" Its last {LAST_LINES} lines:" if out or error else ""
+            parts.append(f"It has not ended within {waited:g} s.{lines}")
         parts += [
             f"[{name}]\n{text.rstrip()}"
             for name, text in zip(_STREAMS, (out, error), strict=True)
@@ -144,7 +141,7 @@ class BgTasks:
 
     async def stop(self, given: dict[str, Any]) -> Answer:
         """BgTaskStop."""
-        reference, force = given["task_id"], given.get("force", False)
+        reference, force = given["task_id"].strip(), given.get("force", False)
         task: Task | None = None
         with contextlib.suppress(NotFound):  # perhaps one of another session, which is to be asked
             task = await self._session.task(reference)
@@ -174,6 +171,14 @@ def _described(task: "Task") -> dict[str, Any]:
         "started_at": None if record.started_at is None else rfc3339(record.started_at),
         "duration_s": round(record.elapsed_us(clock.now()) / clock.SECOND, 3),
     }
+
+
+def _line(task: "Task") -> str:
+    each = _described(task)
+    return (
+        f"{each['id']}  {each['kind']}  {each['status']}  started {each['started_at'] or 'not'}"
+        f"  {format_duration(each['duration_s'])}  {each['description']}"
+    )
 
 
 def _status(task: "Task") -> str:

@@ -13,7 +13,14 @@ from backburner.model.ending import spelling
 from backburner.model.errors import InvalidArguments, TimeIsUp
 from backburner.model.states import State
 from backburner.tools.canonical import WAIT_MAX_S
-from backburner.tools.dialects.tasks import found, not_found, parked, shown_result, took
+from backburner.tools.dialects.tasks import (
+    found,
+    in_lines,
+    not_found,
+    parked,
+    shown_result,
+    took,
+)
 from backburner.tools.seen import Answer, Hints, Offer, Parameter
 
 if TYPE_CHECKING:
@@ -21,8 +28,6 @@ if TYPE_CHECKING:
 
 NAME = "check_background_tool"
 WAIT_S = 60.0
-_LISTED = 50
-"""Lines of a list; as data it is whole."""
 _LOST = "list=true shows every parked call of this session"
 
 Status = Literal["completed", "still_running", "cancelled", "error"]
@@ -103,14 +108,7 @@ class ParkedCalls:
     async def _list(self) -> Answer:
         tasks = await parked(self._session)
         entries = [_entry(task) for task in tasks]
-        lines = [
-            f"{each['background_id']}  {each['tool']}  {format_duration(each['age_seconds'])}"
-            f"  {'done' if each['done'] else 'still running'}"
-            for each in entries[:_LISTED]
-        ]
-        if len(entries) > _LISTED:
-            lines.append(f"and {len(entries) - _LISTED} older ones")
-        text = "\n".join(lines) or "No call of this session was parked."
+        text = "\n".join(in_lines(tasks, _line)) or "No call of this session was parked."
         listed: BackgroundToolList = {
             "type": "background_tool_list",
             "message": text,
@@ -172,6 +170,12 @@ def _entry(task: "Task") -> BackgroundToolListEntry:
         "age_seconds": round(age, 3),
         "done": task.state.terminal,
     }
+
+
+def _line(task: "Task") -> str:
+    each = _entry(task)
+    age, done = format_duration(each["age_seconds"]), "done" if each["done"] else "still running"
+    return f"{each['background_id']}  {each['tool']}  {age}  {done}"
 
 
 def _tool(task: "Task") -> str:

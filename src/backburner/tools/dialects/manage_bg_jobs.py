@@ -13,7 +13,7 @@ from backburner.model.signals import SignalState, end_key
 from backburner.model.states import State
 from backburner.model.task import preview
 from backburner.runtime.followup import DELIBERATE
-from backburner.tools.dialects.tasks import found, home_of, running_and_recent, took
+from backburner.tools.dialects.tasks import found, home_of, in_lines, running_and_recent, took
 from backburner.tools.seen import Answer, Hints, Offer, Parameter
 from backburner.work.shown import shown_work
 
@@ -86,7 +86,7 @@ class Jobs:
 
     def listed(self, tasks: "Sequence[Task]") -> Answer:
         """These, in a line each."""
-        text = "\n".join(map(sentence, tasks)) or _NOTHING
+        text = "\n".join(in_lines(tasks, sentence)) or _NOTHING
         return Answer(text, {"jobs": [job_record(task) for task in tasks]})
 
     async def output(self, task: "Task") -> Answer:

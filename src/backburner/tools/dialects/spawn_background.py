@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from backburner.model.errors import InvalidArguments
 from backburner.runtime.schedules.service import read_when
 from backburner.tools.dialects.tasks import home_of
-from backburner.tools.seen import Answer, Offer, Parameter
+from backburner.tools.seen import ANYTHING, Answer, Offer, Parameter
 
 if TYPE_CHECKING:
     from backburner.app import Session
@@ -50,6 +50,7 @@ def offers(session: "Session | None") -> Sequence[Offer]:
                 ),
             ),
             Spawning(session).spawn,
+            ANYTHING,
         )
     ]
 

@@ -1,13 +1,14 @@
 """Tasks for a dialect: found by their ids, listed, and what they took and gave, in words."""
 
 import json
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from backburner.model import clock
 from backburner.model.clock import format_duration
 from backburner.model.errors import NotFound
 from backburner.model.limits import OUTPUT_MAX_CHARS
-from backburner.model.states import ACTIVE, TERMINAL, Kind
+from backburner.model.states import ACTIVE, TERMINAL, Kind, State
 
 if TYPE_CHECKING:
     from backburner.app import Backburner, Session, Task
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 RECENT = 20
 """Tasks that have ended and are still listed; every one that has not is listed too."""
+
+LISTED = 50
+"""Lines of a list in the text for a model; as data it is whole."""
 
 _PAGE = 200
 _SHOWN_CHARS = 64
@@ -32,7 +36,7 @@ async def found(session: "Session", reference: str, *, remedy: str) -> "Task":
     NotFound says the same of one that belongs to another session as of one that there is not.
     """
     try:
-        return await session.task(reference)
+        return await session.task(reference.strip())
     except NotFound:
         raise not_found(reference, remedy) from None
 
@@ -45,7 +49,7 @@ def not_found(reference: str, remedy: str) -> NotFound:
 
 async def running_and_recent(session: "Session") -> list["Task"]:
     """Newest first."""
-    running = await session.tasks(limit=_PAGE, states=ACTIVE)
+    running = await _all(session, ACTIVE)
     ended = await session.tasks(limit=RECENT, states=TERMINAL)
     tasks = {task.id: task for task in (*running, *ended)}  # one may have ended in between
     return sorted(tasks.values(), key=lambda task: task.record.seq, reverse=True)
@@ -53,12 +57,27 @@ async def running_and_recent(session: "Session") -> list["Task"]:
 
 async def parked(session: "Session") -> list["Task"]:
     """Every call of this session that outlived its budget, newest first."""
+    return [task for task in await _all(session) if task.record.parked_at is not None]
+
+
+async def _all(session: "Session", states: Collection[State] = ()) -> list["Task"]:
     tasks: list[Task] = []
     before: int | None = None
-    while page := await session.tasks(limit=_PAGE, before=before):
-        tasks += [task for task in page if task.record.parked_at is not None]
+    while page := await session.tasks(limit=_PAGE, states=[*states], before=before):
+        tasks += page
         before = page[-1].record.seq
     return tasks
+
+
+def in_lines(tasks: Sequence["Task"], line: Callable[["Task"], str]) -> list[str]:
+    """A line for each, and one for the rest of many: what waits for its start is left out first."""
+    kept = {id(task) for task in sorted(tasks, key=_waits)[:LISTED]}
+    lines = [line(task) for task in tasks if id(task) in kept]
+    return lines if len(lines) == len(tasks) else [*lines, f"and {len(tasks) - len(lines)} more"]
+
+
+def _waits(task: "Task") -> bool:
+    return task.state is State.QUEUED
 
 
 def took(task: "Task") -> str:

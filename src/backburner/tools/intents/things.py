@@ -21,6 +21,7 @@ AROUND = {
         "time to",
     ),
     "REQUEST": ("POLITELY OPENING*",),
+    "TOGETHER": ("can|could we OPENING*",),  # enough to read; to stop, it may ask whether
     "CLOSING": (
         "now|please|thanks|thx|cheers|immediately|asap|again|already|then|too|yet|currently",
         "ok|okay|quickly",

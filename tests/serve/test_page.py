@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+from backburner.model.errors import SPELLINGS
 from backburner.serve.app import api
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
@@ -12,8 +13,8 @@ PAGE = (REPOSITORY / "docs" / "http.md").read_text(encoding="utf-8")
 def test_every_code_that_only_the_server_has_is_on_the_page() -> None:
     sources = (REPOSITORY / "src" / "backburner" / "serve").glob("*.py")
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
-    codes = set(re.findall(r'HTTPStatus\.\w+,\s+"(\w+)"', text))
-    assert len(codes) > 8
+    codes = set(re.findall(r'HTTPStatus\.\w+,\s+"(\w+)"', text)) - set(SPELLINGS)
+    assert len(codes) >= 8
     assert [code for code in sorted(codes) if f"`{code}`" not in PAGE] == []
 
 

@@ -1,4 +1,4 @@
-"""One browser for all tests of a process, and for each test a home, a server and a page."""
+"""One browser for the tests of this folder; for each test a home, a server and a page."""
 
 import os
 import shutil
@@ -12,9 +12,13 @@ from tests.browser.dashboard import Dashboard
 from tests.conftest import REPOSITORY
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    """Debian's chromium. It knows nothing of the environment of a test."""
+    """Debian's chromium. It knows nothing of the environment of a test.
+
+    Not for the whole session: while Playwright is there, its event loop counts as running, and no
+    asynchronous test of another folder could be.
+    """
     program = shutil.which("chromium")
     if program is None:
         pytest.fail("chromium is missing: run scripts/browser.sh, or install that package")

@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c const
 PYTEST := $(BIN)/python -m pytest --numprocesses 4 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo services adapters mcp-proofs test test-quick test-faults lint format bench constraints clean
+.PHONY: help setup demo dashboard screenshots services adapters mcp-proofs test test-quick test-faults lint format bench constraints clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,8 +23,16 @@ $(STAMP): pyproject.toml constraints.txt
 	$(PIP) --no-build-isolation --editable '.[dev]'
 	@touch $@
 
-demo: $(STAMP) ## A handful of real jobs, and a keeper killed in the middle
+demo: $(STAMP) dashboard ## A handful of real jobs, a keeper killed in the middle, and the dashboard
 	$(BIN)/python demo/demo.py
+
+# Does nothing where what is built is built from what is in web/.
+dashboard: $(STAMP) ## Build the dashboard into the package
+	$(BIN)/python hatch_build.py
+
+screenshots: $(STAMP) dashboard ## The pictures in docs/screenshots
+	scripts/browser.sh
+	$(BIN)/python demo/screenshots.py
 
 services: $(STAMP) ## Servers that tests run as jobs (redis-server)
 	scripts/services.sh
@@ -37,6 +45,8 @@ mcp-proofs: $(STAMP) ## Others' tests and clients of MCP against our server
 
 # What cannot be installed is missed by the tests that need it: they fail and say so. The others run.
 test: $(STAMP) ## The whole suite, with short campaigns
+	-$(BIN)/python hatch_build.py
+	-scripts/browser.sh
 	-scripts/services.sh
 	-PYTHON=$(PYTHON) scripts/adapters.sh
 	$(PYTEST) -m "not faults"
@@ -55,6 +65,7 @@ lint: $(STAMP) adapters ## Style, types and layers
 	$(BIN)/pyright
 	$(BIN)/pyright --project examples
 	$(BIN)/lint-imports --no-logo
+	$(BIN)/python hatch_build.py --check
 
 format: $(STAMP) ## Let ruff write what it can
 	$(BIN)/ruff check --fix-only .
@@ -69,4 +80,5 @@ constraints: ## Pin the newest versions anew, in constraints.txt
 
 clean: ## Remove all that these targets made
 	rm -rf $(VENV) .adapters-venv .bench-venv .services .pytest_cache .hypothesis .ruff_cache .import_linter_cache build dist
+	rm -rf web/node_modules web/dist web/.building src/backburner/serve/static
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -40,6 +40,8 @@ class Reader:
         self.position = position
         """Up to this event it has to read the rows itself; those after it come by themselves."""
         self.waiting: deque[bytes] = deque()
+        self.aside = b""
+        """The latest of what is no event, and of which only the latest counts."""
         self.bell = asyncio.Event()
         self.finished = False
         """The end of its task is among what it was given."""
@@ -51,10 +53,16 @@ class Reader:
         self.ended = self.ended or reason
         self.bell.set()
 
+    def put_aside(self, data: bytes) -> None:
+        """In the place of what was put there before, if that was not taken yet."""
+        self.aside = data
+        self.bell.set()
+
     def take(self) -> bytes:
         """All that has come."""
-        taken = b"".join(self.waiting)
+        taken = b"".join([*self.waiting, self.aside])
         self.waiting.clear()
+        self.aside = b""
         self.bell.clear()
         return taken
 

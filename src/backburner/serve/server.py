@@ -16,6 +16,7 @@ from backburner.model.errors import UsageError
 from backburner.runtime.standstill import watch_for_standstill
 from backburner.runtime.tokens import TokenService
 from backburner.serve.app import application
+from backburner.serve.growth import Growth
 from backburner.serve.hub import Hub
 from backburner.serve.login import Logins
 from backburner.serve.measures import Measures
@@ -140,9 +141,12 @@ async def _running(
     measures = Measures(binding.load)
     hub = Hub(store, _bearable(binding.load), measures)
     tokens = TokenService(store, backburner.home)
-    service = Service(backburner, tokens, binding, hub, Logins(tokens, binding, port), measures)
+    growth = Growth(backburner.home, store)
+    logins = Logins(tokens, binding, port)
+    service = Service(backburner, tokens, binding, hub, growth, logins, measures)
     await hub.start()
-    tasks = [asyncio.create_task(hub.run()), asyncio.create_task(watch_for_standstill(store))]
+    ours = (hub.run(), growth.run(), watch_for_standstill(store))
+    tasks = [asyncio.create_task(each) for each in ours]
     try:
         yield service
     finally:

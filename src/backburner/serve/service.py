@@ -10,6 +10,7 @@ from backburner.serve.settings import Binding
 
 if TYPE_CHECKING:
     from backburner.app import Backburner
+    from backburner.serve.growth import Growth
     from backburner.serve.hub import Hub
     from backburner.serve.login import Logins
     from backburner.serve.measures import Measures
@@ -23,6 +24,7 @@ class Service:
     tokens: TokenService
     binding: Binding
     hub: "Hub"
+    growth: "Growth"
     logins: "Logins"
     measures: "Measures"
     closing: bool = False

@@ -11,6 +11,7 @@ from fastapi.sse import EventSourceResponse, format_sse_event
 from starlette.types import Receive, Scope, Send
 
 from backburner.model.events import EventKind
+from backburner.serve.growth import Growth
 from backburner.serve.hub import Hub, Reader, encode, sees
 from backburner.serve.settings import Load
 from backburner.store.protocol import Store
@@ -89,11 +90,18 @@ class EventStream(EventSourceResponse):
         self._load = load
         self._still_holds = still_holds
         self._is_over = is_over
+        self._growth: Growth | None = None
+
+    def tells_of(self, growth: Growth) -> None:
+        """Tell also when the output of the task grows."""
+        self._growth = growth
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - of ASGI
         """Send until it is over."""
         reader = self._reader
         gone = asyncio.create_task(_until_gone(receive, reader))
+        if self._growth is not None:
+            self._growth.join(reader)
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             async for piece in self._pieces():
@@ -104,6 +112,8 @@ class EventStream(EventSourceResponse):
         finally:
             gone.cancel()
             self._hub.leave(reader)
+            if self._growth is not None:
+                self._growth.leave(reader)
 
     async def _pieces(self) -> AsyncIterator[bytes]:
         reader = self._reader

@@ -68,7 +68,17 @@ async def all_events(who: Looks, last: LastEventId = None, after: After = None) 
 
 @router.get("/tasks/{id}/events", response_class=Response, responses=_ENDING)
 async def events_of_task(
-    who: Looks, id: TaskId, last: LastEventId = None, after: After = None
+    who: Looks,
+    id: TaskId,
+    last: LastEventId = None,
+    after: After = None,
+    output: Annotated[
+        bool,
+        Query(
+            description="Tell also that its output has grown: `event: output` without an id, its"
+            ' data `{"cursor": …, "total": …}`. Where a reader is slow, only the latest.'
+        ),
+    ] = False,
 ) -> Response:
     """What happens to one task, from its beginning or after an event, up to its end."""
     service = who.service
@@ -83,9 +93,12 @@ async def events_of_task(
     async def is_over() -> bool:
         return reader.finished and await _has_ended(who, id)
 
-    return EventStream(
+    stream = EventStream(
         service.hub, reader, missed, load=load, still_holds=_holds(who), is_over=is_over
     )
+    if output:
+        stream.tells_of(service.growth)
+    return stream
 
 
 def _holds(who: Caller) -> Any:

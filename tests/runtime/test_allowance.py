@@ -80,7 +80,7 @@ import asyncio
 from backburner import Backburner
 async def main():
     async with Backburner.open({str(home)!r}) as bb:
-        task = await bb.session("s").run("touch {tmp_path}/ran", nice=-5)
+        task = await bb.session("s").run("touch {tmp_path}/ran", nice=-20)
         await task.wait(30)
         print(task.error.kind, task.error.message)
 asyncio.run(main())
@@ -95,7 +95,7 @@ asyncio.run(main())
         cwd=REPOSITORY,
     )
     assert done.stdout.startswith("spawn"), done
-    assert "a niceness of -5 needs a privilege" in done.stdout
+    assert "a niceness of -20 needs a privilege" in done.stdout
     assert not (tmp_path / "ran").exists()
 
 

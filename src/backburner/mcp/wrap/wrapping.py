@@ -122,9 +122,15 @@ class Wrapping:
 
     async def _called(self, line: Line, asked: Asked, call_next: "CallNext") -> Json:
         client = await self._clients.of(asked.context)
+        name = str(asked.params.get("name"))
         try:
-            catalogue = await line.catalogue(client, asked)
-            name = str(asked.params.get("name"))
+            try:
+                catalogue = await line.catalogue(client, asked)
+            except ServerGone:
+                if name not in client.tools.names:
+                    raise
+                # What the record holds is there without the server too.
+                return cast("Json", await call_next(asked.context))
             if (own := catalogue.own(name)) is not None:
                 params = {**asked.params, "name": own}
                 return cast("Json", await call_next(replace(asked.context, params=params)))

@@ -23,7 +23,7 @@ def say(**message: Any) -> None:
 
 def answer(request: dict[str, Any]) -> None:
     method, number = request["method"], request["id"]
-    params = request.get("params") or {}
+    params: dict[str, Any] = request.get("params") or {}
     refused = {"refuses": "initialize", "forgets": "resources/subscribe"}.get(sys.argv[1])
     if method == refused and not first:
         say(id=number, error={"code": -32002, "message": "not again"})

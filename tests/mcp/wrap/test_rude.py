@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from backburner.mcp.results import passed_on
 from backburner.mcp.wrap.asked import Asked
 from backburner.mcp.wrap.asking import ended
 from backburner.mcp.wrap.catalogue import Catalogue
@@ -108,6 +109,12 @@ async def test_x6_an_entry_that_is_no_tool_hides_none_of_the_others() -> None:
     names = [tool["name"] for tool in (await catalogue.listed({}, ask))["tools"]]
     assert names == ["good", "ours"]
     assert (await catalogue.listed({}, ask_in_vain))["tools"] == [{"name": "ours"}]
+
+
+def test_x6_an_answer_that_is_no_result_is_kept_as_it_is() -> None:
+    answer: Json = {"content": 5, "structuredContent": [1], "_meta": 7}
+    assert passed_on(answer).result == [1]
+    assert passed_on({"content": [None, {"type": "text"}]}).success
 
 
 async def test_x6_a_notification_that_cannot_be_passed_on_stops_no_other() -> None:

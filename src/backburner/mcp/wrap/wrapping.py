@@ -196,14 +196,15 @@ class Wrapping:
 
 
 async def _with_signals(client: Client, answer: Json) -> Json:
-    if answer.get("resultType", "complete") != "complete" or "content" not in answer:
+    content: Any = answer.get("content")
+    if answer.get("resultType", "complete") != "complete" or not isinstance(content, list):
         return answer  # not the end of the call, or nothing that we know
     riding = await client.tools.accompany(Answer(""))
     if not riding.text:
         return answer
     told = {"type": "text", "text": riding.text}
     meta = {**meta_of(answer), SIGNALS_KEY: riding.data["signals"]}
-    return {**answer, "content": [*answer["content"], told], "_meta": meta}
+    return {**answer, "content": [*cast("list[Any]", content), told], "_meta": meta}
 
 
 async def _never_reached(

@@ -59,7 +59,16 @@ def test_x1_at_an_event_that_takes_nothing_nothing_is_taken(backburner: Program)
 
 
 @pytest.mark.parametrize(
-    "given", [b"", b"no JSON", b"[1]", b"{", b"\xff}", b'{"hook_event_name": 7, "cwd": 8}']
+    "given",
+    [
+        b"",
+        b"no JSON",
+        b"[1]",
+        b"{",
+        b"\xff}",
+        b'{"hook_event_name": 7, "cwd": 8}',
+        b'{"cwd": "/a\\u0000b", "workspace_roots": ["/a\\ud800b"]}',
+    ],
 )
 def test_x1_an_agent_that_says_nothing_sensible_is_told_as_at_a_prompt(given: bytes) -> None:
     reading, writing = os.pipe()
@@ -70,6 +79,7 @@ def test_x1_an_agent_that_says_nothing_sensible_is_told_as_at_a_prompt(given: by
     finally:
         os.close(reading)
     assert (at.event, at.folder) == ("UserPromptSubmit", os.getcwd())
+    assert at.sessions()
 
 
 @pytest.mark.slow

@@ -67,6 +67,16 @@ async def test_x6_what_is_too_long_is_refused_before_it_is_read(
         assert await client.list_tools()
 
 
+async def test_x6_another_address_of_this_machine_is_served_by_its_name(
+    home: Path, serve_http: Serve
+) -> None:
+    url = serve_http(*PLAIN, "--host", "127.0.0.2")[0]
+    assert url.startswith("http://127.0.0.2:")
+    assert await post(url) == 200
+    assert await post(url, Host="127.0.0.3:1") == 421
+    assert await post(url, Origin="http://127.0.0.3:1") == 403
+
+
 async def test_x6_nobody_else_can_reach_it(home: Path, serve_http: Serve) -> None:
     port = int(served(serve_http, wraps=False).rsplit(":", 1)[1].split("/")[0])
     own = socket.gethostbyname(socket.gethostname())

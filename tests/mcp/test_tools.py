@@ -205,6 +205,7 @@ def test_x6_the_session_is_the_same_for_the_same_client_and_folder(tmp_path: Pat
         {"id": "x" * 100_000},
         {"id": "x", "wait_seconds": "NaN"},
         {"id": "x", "wait_seconds": -1e300},
+        {"id": "x", "wait_seconds": 10**400},
         {"nothing": {"of": {"this": ["is", "known"]}}},
     ],
 )

@@ -124,12 +124,19 @@ def occasion(name: str, given: Mapping[str, Any]) -> Occasion:
         )
     event: Any = given.get("hook_event_name")
     said = event if isinstance(event, str) and "" not in hook.events else next(iter(hook.events))
-    folder: Any = given.get("cwd")
-    if not isinstance(folder, str):
-        roots: Any = given.get("workspace_roots")
-        first: Any = cast("list[Any]", roots)[0] if isinstance(roots, list) and roots else None
-        folder = first if isinstance(first, str) else os.getcwd()
+    roots: Any = given.get("workspace_roots")
+    places: list[Any] = [given.get("cwd")]
+    places += cast("list[Any]", roots)[:1] if isinstance(roots, list) else []
+    folder = next((each for each in places if _is_path(each)), os.getcwd())
     return Occasion(hook, said, folder)
+
+
+def _is_path(value: Any) -> bool:
+    """Whether a folder could be called that."""
+    try:
+        return isinstance(value, str) and b"\0" not in os.fsencode(value)
+    except ValueError:  # half a character
+        return False
 
 
 def read_input(descriptor: int) -> dict[str, Any]:

@@ -53,5 +53,5 @@ def _seconds(value: Any) -> float:
     """What a model may have meant; what it is not is told by the tool itself."""
     try:
         return min(float(value), WAIT_MAX_S)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return 0.0

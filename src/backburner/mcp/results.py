@@ -52,7 +52,8 @@ def error_in(result: Any) -> dict[str, Any] | None:
 
 def passed_on(answer: Mapping[str, Any]) -> Outcome:
     """What another server has answered: all of it as raw output, and its text or data as such."""
-    given = cast("list[Any]", answer.get("content") or [])
+    content: Any = answer.get("content")
+    given = cast("list[Any]", content) if isinstance(content, list) else []
     blocks = [cast("Mapping[str, Any]", each) for each in given if isinstance(each, Mapping)]
     text = "\n".join(str(block.get("text")) for block in blocks if block.get("type") == "text")
     good = not answer.get("isError") and answer.get("resultType", "complete") == "complete"

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.stdio import stdio_server
+from mcp.server.transport_security import TransportSecuritySettings
 
 from backburner.mcp.access import LOOPBACK, admitted, check_bound
 from backburner.model.errors import NotAllowed, UsageError
@@ -21,6 +22,9 @@ _BODY_MAX_BYTES = 4 * 1024 * 1024
 
 _SESSIONS_MAX = 256
 """Of clients of earlier versions of the protocol, at once."""
+
+_NAMES = (LOOPBACK, "localhost", "[::1]")
+"""By which a request may call this machine; a page of elsewhere has made it call another."""
 
 _LAST_S = 2
 """What open streams get at the end."""
@@ -46,8 +50,11 @@ async def over_http(
     import uvicorn
 
     with listening:
+        host, port = listening.getsockname()[:2]
         app = server.streamable_http_app(
-            host="localhost", max_request_body_size=_BODY_MAX_BYTES, max_sessions=_SESSIONS_MAX
+            transport_security=_from_here(host),
+            max_request_body_size=_BODY_MAX_BYTES,
+            max_sessions=_SESSIONS_MAX,
         )
         serving = uvicorn.Server(
             uvicorn.Config(
@@ -57,8 +64,7 @@ async def over_http(
                 timeout_graceful_shutdown=_LAST_S,
             )
         )
-        host, port = listening.getsockname()[:2]
-        announce(f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp")
+        announce(f"http://{_in_address(host)}:{port}/mcp")
         ending = None if until is None else asyncio.ensure_future(_end(serving, until))
         try:
             await serving.serve(sockets=[listening])
@@ -82,6 +88,18 @@ def listen(port: int, host: str = LOOPBACK) -> socket.socket:
             f"port {port} cannot be used: {error}", remedy="choose another, or 0 for any"
         ) from None
     return listening
+
+
+def _from_here(host: str) -> TransportSecuritySettings:
+    """The names of this machine, and the address that it listens on."""
+    names = [f"{each}:*" for each in {*_NAMES, _in_address(host)}]
+    return TransportSecuritySettings(
+        allowed_hosts=names, allowed_origins=[f"http://{each}" for each in names]
+    )
+
+
+def _in_address(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 async def _end(serving: Any, until: Awaitable[None]) -> None:

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from mcp.shared.transport_context import TransportContext
 
 
+_TELLING_MOST = 100
+"""Progress is advisory: of a flood that nobody takes the rest is dropped."""
+
+
 @dataclass(slots=True, eq=False)
 class Asked:
     """One request. Whatever is told along the way comes before its answer."""
@@ -25,6 +29,8 @@ class Asked:
     tasks: list[str] = field(default_factory=list[str])
     """Of ours that it listens to; the rest of its subscription is the server's."""
     acknowledged: anyio.Event = field(default_factory=anyio.Event)
+    telling: int = 0
+    """How much progress waits for the client to take it."""
 
     @property
     def method(self) -> str:
@@ -63,8 +69,14 @@ class Asked:
         return self.context.session._request_outbound  # pyright: ignore[reportPrivateUsage]
 
     async def progress(self, progress: float, total: float | None, message: str | None) -> None:
-        """Tell how far it is; nothing once it is answered."""
-        await self.back.progress(progress, total, message)
+        """Tell how far it is; nothing once it is answered, or more than its client takes."""
+        if self.telling >= _TELLING_MOST:
+            return
+        self.telling += 1
+        try:
+            await self.back.progress(progress, total, message)
+        finally:
+            self.telling -= 1
 
     @property
     def report(self) -> "ProgressFnT | None":

@@ -6,6 +6,7 @@ followed to its end; before, the client gets it as it is.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
@@ -22,6 +23,8 @@ Ask = Callable[[str, Json], Awaitable[Json]]
 _QUESTIONS_MOST = 20
 _POLL_S = (0.2, 60.0)
 """The least and the most between two looks at a task of the server's own."""
+_CANCEL_S = 2.0
+"""What a server gets for taking a cancellation: a stop does not wait for one that hangs."""
 _INTERNAL = -32603
 
 
@@ -43,7 +46,9 @@ async def ended(answer: Json, meta: Json, ask: Ask) -> Json | None:
             await asyncio.sleep(_pause(answer.get("pollIntervalMs")))
             answer = await ask("tasks/get", params)
     except asyncio.CancelledError:
-        await ask("tasks/cancel", params)
+        with contextlib.suppress(MCPError, ToolError, TimeoutError):
+            async with asyncio.timeout(_CANCEL_S):
+                await ask("tasks/cancel", params)
         raise
     if answer.get("status") == "completed" and isinstance(answer.get("result"), dict):
         return cast("Json", answer["result"])

@@ -76,8 +76,7 @@ class Catalogue:
                 if error.code != METHOD_NOT_FOUND:
                     raise
                 break  # it has no tools
-            for tool in answer.get("tools", ()):
-                theirs[str(tool.get("name"))] = tool
+            theirs |= {tool["name"]: tool for tool in _tools_in(answer)}
             if not (cursor := answer.pop("nextCursor", None)):
                 break
             asked["cursor"] = cursor
@@ -86,6 +85,14 @@ class Catalogue:
         by_name = {tool["name"]: tool for tool in self._ours}
         own = [{**by_name[real], "name": name} for name, real in self._own_names.items()]
         return {**answer, "tools": [*map(_parkable, theirs.values()), *own]}
+
+
+def _tools_in(answer: Json) -> list[Json]:
+    """What can be called; an entry that is no tool hides none of the others."""
+    listed: Any = answer.get("tools")
+    given = cast("list[Any]", listed) if isinstance(listed, list) else []
+    tools = [cast("Json", each) for each in given if isinstance(each, dict)]
+    return [tool for tool in tools if isinstance(tool.get("name"), str)]
 
 
 def _free(name: str, taken: Mapping[str, Any]) -> str:

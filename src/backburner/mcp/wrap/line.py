@@ -66,7 +66,8 @@ class Line:
 
     async def rest(self) -> None:
         """Let the server go. The next request starts one, which is told what was agreed on."""
-        await self._upstream.rest()
+        if self.is_idle:  # somebody may have come meanwhile
+            await self._upstream.rest()
 
     async def retire(self) -> None:
         """The client is gone: wait for what goes on in the background, then end the server."""

@@ -5,8 +5,13 @@ task. Whoever answers a request waits for what came before the answer.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
+
+from backburner.model.redaction import redact_text
+
+_log = logging.getLogger("backburner.mcp")
 
 Params = Mapping[str, Any] | None
 Write = Callable[[str, Params], Awaitable[None]]
@@ -42,4 +47,11 @@ class Outbox:
             if isinstance(item, asyncio.Event):
                 item.set()
             else:
-                await self._write(*item)
+                await self._try(*item)
+
+    async def _try(self, method: str, params: Params) -> None:
+        """What cannot be passed on is lost by itself: others wait for what comes after it."""
+        try:
+            await self._write(method, params)
+        except Exception as error:  # noqa: BLE001 - of whatever the other side has made of it
+            _log.warning("%s was not passed on: %s", method[:80], redact_text(repr(error))[:200])

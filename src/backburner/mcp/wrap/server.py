@@ -62,8 +62,13 @@ class Server:
             ):
                 yield streams
             return
+        # What is no text does not end a conversation: its line is, at worst, no message.
         command = StdioServerParameters(
-            command=self._words[0], args=self._words[1:], env=dict(os.environ), cwd=os.getcwd()
+            command=self._words[0],
+            args=self._words[1:],
+            env=dict(os.environ),
+            cwd=os.getcwd(),
+            encoding_error_handler="replace",
         )
         with _complaints() as complaints:
             async with stdio_client(command, errlog=complaints) as streams:

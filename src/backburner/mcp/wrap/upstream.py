@@ -126,9 +126,10 @@ class Upstream:
 
     async def rest(self) -> None:
         """End the server for now: the next request starts it again."""
-        self._leaving.set()
+        leaving, self._leaving = self._leaving, asyncio.Event()
+        self._connection = None
+        leaving.set()
         await self.over()
-        self._leaving = asyncio.Event()
 
     async def over(self) -> None:
         """Wait until every server that was started has ended."""
@@ -179,13 +180,15 @@ class Upstream:
         loop = asyncio.get_running_loop()
         await asyncio.sleep(max(0.0, self._not_before - loop.time()))
         ready: asyncio.Future[Connection] = loop.create_future()
-        living = asyncio.create_task(self._live(ready))
+        unwanted = asyncio.Event()
+        living = asyncio.create_task(self._live(ready, (self._leaving, unwanted)))
         self._living.add(living)
         living.add_done_callback(self._living.discard)
         try:
             connection = await ready
             await self._introduce(connection)
         except (MCPError, OSError, ValueError, TimeoutError) as error:
+            unwanted.set()  # it may live all the same
             why = redact_text(str(error) or type(error).__name__)
             raise ServerGone(f"{self.server}, the wrapped server, does not start: {why}") from None
         if not living.done():
@@ -193,35 +196,50 @@ class Upstream:
         return connection
 
     async def _introduce(self, connection: Connection) -> None:
-        """Say again what the client has said to the server before."""
+        """Say again what the client has said to the server before.
+
+        What it does not want to hear again, such as a resource that is gone, it does without.
+        """
         if "initialize" not in self._said:
             return
         async with asyncio.timeout(_HANDSHAKE_S):
-            for method, params in [*self._said.values()]:
+            for what, (method, params) in [*self._said.items()]:
                 if method.startswith("notifications/"):
                     headers = headers_of(method, params, self._version)
                     await connection.notify(method, params or None, {"headers": headers})
-                else:
+                    continue
+                try:
                     await self._ask(connection, method, params)
+                except MCPError as error:
+                    if what == "initialize" or error.code == CONNECTION_CLOSED:
+                        raise
 
-    async def _live(self, ready: "asyncio.Future[Connection]") -> None:
-        """From the start of a server to its end."""
+    async def _live(
+        self, ready: "asyncio.Future[Connection]", reasons: tuple[asyncio.Event, ...]
+    ) -> None:
+        """From the start of a server to its end, which each of the ``reasons`` brings about."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         self._why = None
         try:
             async with self.server.opened() as (read, write):
-                await self._converse(JSONRPCDispatcher(read, write), ready)
+                await self._converse(JSONRPCDispatcher(read, write), ready, reasons)
         except Exception as error:  # noqa: BLE001 - of a transport: whatever it is, it is over
             self._why = _told(error)
-            self._connection = None
         if not ready.done():
             ready.set_exception(OSError(self._why or "it ended at once"))
+        if reasons[0].is_set():
+            return  # it was let go
         self._deaths = 0 if loop.time() - began >= _LIVED_WELL_S else self._deaths + 1
         wait = _FIRST_WAIT_S * 2 ** min(self._deaths - 2, 10) if self._deaths > 1 else 0.0
         self._not_before = loop.time() + min(wait, _LONGEST_WAIT_S)
 
-    async def _converse(self, connection: Connection, ready: "asyncio.Future[Connection]") -> None:
+    async def _converse(
+        self,
+        connection: Connection,
+        ready: "asyncio.Future[Connection]",
+        reasons: tuple[asyncio.Event, ...],
+    ) -> None:
         async def talk(*, task_status: TaskStatus[None]) -> None:
             await connection.run(
                 self._on_request, _nothing, self._on_notification, task_status=task_status
@@ -229,13 +247,14 @@ class Upstream:
             self._lose(connection)  # before the server is waited for, which may take a while
             group.cancel_scope.cancel()
 
-        async def leave() -> None:
-            await self._leaving.wait()
+        async def leave(reason: asyncio.Event) -> None:
+            await reason.wait()
             group.cancel_scope.cancel()
 
         try:
             async with anyio.create_task_group() as group:
-                group.start_soon(leave)
+                for reason in reasons:
+                    group.start_soon(leave, reason)
                 await group.start(talk)
                 ready.set_result(connection)
         finally:

@@ -122,9 +122,15 @@ class Wrapping:
 
     async def _called(self, line: Line, asked: Asked, call_next: "CallNext") -> Json:
         client = await self._clients.of(asked.context)
+        name = str(asked.params.get("name"))
         try:
-            catalogue = await line.catalogue(client, asked)
-            name = str(asked.params.get("name"))
+            try:
+                catalogue = await line.catalogue(client, asked)
+            except ServerGone:
+                if name not in client.tools.names:
+                    raise
+                # What the record holds is there without the server too.
+                return cast("Json", await call_next(asked.context))
             if (own := catalogue.own(name)) is not None:
                 params = {**asked.params, "name": own}
                 return cast("Json", await call_next(replace(asked.context, params=params)))
@@ -190,14 +196,15 @@ class Wrapping:
 
 
 async def _with_signals(client: Client, answer: Json) -> Json:
-    if answer.get("resultType", "complete") != "complete" or "content" not in answer:
+    content: Any = answer.get("content")
+    if answer.get("resultType", "complete") != "complete" or not isinstance(content, list):
         return answer  # not the end of the call, or nothing that we know
     riding = await client.tools.accompany(Answer(""))
     if not riding.text:
         return answer
     told = {"type": "text", "text": riding.text}
     meta = {**meta_of(answer), SIGNALS_KEY: riding.data["signals"]}
-    return {**answer, "content": [*answer["content"], told], "_meta": meta}
+    return {**answer, "content": [*cast("list[Any]", content), told], "_meta": meta}
 
 
 async def _never_reached(

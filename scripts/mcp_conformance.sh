@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# Others' proofs of our MCP server: the conformance suite for two revisions, with the failures that
-# are expected and explained in tests/mcp/conformance/; the inspector's client, which has to
-# complete a task over stdio and HTTP, in both eras; and the TypeScript client of the extension.
-# Node is that of the wheel in .venv; the packages, at exact versions, are installed into
-# .services/mcp by npm, which needs its registry.
+# Others' proofs of what we serve over MCP, against two servers of ours: the one with fixture tools,
+# and a wrap before a plain server that has everything the protocol knows.
+#   - the conformance suite for two revisions; failures that are expected are explained in
+#     tests/mcp/conformance/, and there is no list for the wrap: through it everything passes
+#   - the inspector's client completes a task over stdio and HTTP, in both eras
+#   - the TypeScript client of the Tasks extension does, also when the server is killed in between
+# Says one line for each, and more where something is not as expected. Node is that of the wheel in
+# .venv; the packages, at exact versions, are installed into .services/mcp by npm, which needs its
+# registry.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -26,61 +30,137 @@ fi
 
 work=$(mktemp -d)
 export HOME=$work/home BACKBURNER_HOME=$work/bb
+unset BACKBURNER_SESSION
 mkdir -m 700 "$HOME" "$BACKBURNER_HOME"
-"$python" -m tests.mcp.fixture_server --http 0 >"$work/address" 2>"$work/log" &
-server=$!
+declare -A pids=() urls=()
+
 finish() { # the keeper of that home leaves when it is gone
-    kill "$server" 2>/dev/null || true
-    wait "$server" 2>/dev/null || true
+    kill "${pids[@]}" 2>/dev/null || true
+    wait "${pids[@]}" 2>/dev/null || true
     rm -rf "$work"
 }
 trap finish EXIT
-for _ in $(seq 300); do
-    [ -s "$work/address" ] && break
-    sleep 0.1
-done
-url=$("$python" -c 'import json, sys; print(json.load(sys.stdin)["url"])' <"$work/address")
 
-status=0
-for revision in 2026-07-28 2025-11-25; do
-    echo "=== conformance, $revision"
-    node "$place/node_modules/.bin/conformance" server --url "$url" --requirements "$revision" \
-        --expected-failures "$proofs/expected-failures-$revision.yaml" \
-        >"$work/report" 2>&1 || { status=1 && echo "=== $revision: NOT AS EXPECTED"; }
-    sed 's/\x1b\[[0-9;]*m//g' "$work/report" | sed -n '/SUMMARY/,$p'
-done
+serve() { # serve NAME WORDS...: start a program that prints its address
+    local name=$1
+    shift
+    : >"$work/$name.address"
+    "$@" >"$work/$name.address" 2>>"$work/$name.log" &
+    pids[$name]=$!
+    for _ in $(seq 300); do
+        [ -s "$work/$name.address" ] && break
+        sleep 0.1
+    done
+    urls[$name]=$("$python" -c 'import json, sys; print(json.load(sys.stdin)["url"])' \
+        <"$work/$name.address")
+}
 
-inspect() { # inspect ERA EXPECTED TARGET...
-    local era=$1 expected=$2
-    shift 2
-    node "$place/node_modules/.bin/mcp-inspector" --cli "$@" --protocol-era "$era" \
-        --method tools/call --tool-name slow_compute --tool-arg seconds=1 label=proof \
-        >"$work/said" 2>&1 || true
-    if grep -q "$expected" "$work/said"; then
-        echo "=== inspector, $era, ${1%%:*}: as expected"
+own=("$python" -m tests.mcp.fixture_server)
+plain=("$python" -m tests.mcp.everything)
+wrap=("$python" -m backburner.cli mcp --budget 300ms)
+serve own "${own[@]}" --http 0
+serve plain "${plain[@]}" --http 0
+serve wrap "${wrap[@]}" --http 0 --json --wrap -- "${plain[@]}"
+serve remote "${wrap[@]}" --http 0 --json --wrap -- "${urls[plain]}"
+
+# Each proof writes what it has to say into a file, and `failed` where it is not as expected.
+conformance() { # conformance NAME REVISION [EXPECTED FAILURES]
+    local title="conformance, $2, $1" more=()
+    [ $# -eq 3 ] && more=(--expected-failures "$3")
+    if timeout 240 node "$place/node_modules/.bin/conformance" server --url "${urls[$1]}" \
+        --requirements "$2" "${more[@]}" >"$work/$title" 2>&1; then
+        echo "=== $title: as expected ($(sed -n 's/^Total: //p' "$work/$title"))"
     else
-        status=1
-        echo "=== inspector, $era, $1: NOT AS EXPECTED" && cat "$work/said"
+        touch "$work/failed"
+        echo "=== $title: NOT AS EXPECTED"
+        sed 's/\x1b\[[0-9;]*m//g' "$work/$title" | sed -n '/SUMMARY/,$p'
     fi
 }
 
-# The modern client declares the extension, gets a task and polls for its result; the legacy one
-# gets the plain result of a parked call.
-for target in "$url" "$python -m tests.mcp.fixture_server"; do
-    # shellcheck disable=SC2086 # the words of a command
-    inspect modern 'computed proof in 1 s' $target
-    # shellcheck disable=SC2086
-    inspect legacy '"type": "background"' $target
+said() { # said TITLE EXPECTED FUNCTION WORDS...: whether it says something
+    local title=$1 expected=$2
+    shift 2
+    "$@" >"$work/$title" 2>&1 || true
+    if grep -q -- "$expected" "$work/$title"; then
+        echo "=== $title: as expected"
+    else
+        touch "$work/failed"
+        echo "=== $title: NOT AS EXPECTED" && cat "$work/$title"
+    fi
+}
+
+inspect() { # inspect ERA TARGET TOOL ARGUMENTS...
+    timeout 60 node "$place/node_modules/.bin/mcp-inspector" --cli "$2" --protocol-era "$1" \
+        --connect-timeout 50000 --method tools/call --tool-name "$3" --tool-arg "${@:4}"
+}
+
+until_read() { # until_read TARGET ID: a server may cut a wait short, at its budget
+    for _ in $(seq 20); do
+        inspect legacy "$1" background_output "id=$2" wait_seconds=60 >"$work/$2" 2>&1 || true
+        grep -q 'computed legacy' "$work/$2" && break
+    done
+    cat "$work/$2"
+}
+
+# The modern client declares the extension, gets a task and polls for its result. The legacy one
+# gets the plain result of a parked call, and then what came of it from the tool that reads it.
+inspected() { # inspected NAME TARGET [TARGET THAT WAITS]
+    local title="inspector, legacy, $1" id
+    said "inspector, modern, $1" 'computed proof in 1 s' \
+        inspect modern "$2" slow_compute seconds=1 label=proof
+    said "$title, parked" '"type": "background"' \
+        inspect legacy "$2" slow_compute seconds=1 label=legacy
+    id=$(sed -n 's/.*"background_id": "\(bg_[^"]*\)".*/\1/p' "$work/$title, parked")
+    said "$title, read" 'computed legacy in 1 s' until_read "${3:-$2}" "${id:-none}"
+}
+
+program() { # program NAME WORDS...: a file that runs them, for clients that take one word
+    printf '#!/bin/sh\nexec %s\n' "${*:2}" >"$work/$1"
+    chmod +x "$work/$1"
+}
+
+ext_tasks() { timeout 60 node "$proofs/ext_tasks.mjs" "${urls[$1]}" "$place" "${@:2}"; }
+
+restarted() { # restarted NAME WORDS...: killed while a task runs; the next one has its result
+    ext_tasks "$1" start "$work/$1.reference"
+    kill -9 "${pids[$1]}"
+    wait "${pids[$1]}" 2>/dev/null || true
+    serve "$@"
+    ext_tasks "$1" resume "$work/$1.reference"
+}
+
+conformance own 2026-07-28 "$proofs/expected-failures-2026-07-28.yaml" &
+first=$!
+conformance wrap 2026-07-28
+wait "$first"
+conformance own 2025-11-25 "$proofs/expected-failures-2025-11-25.yaml" &
+first=$!
+conformance remote 2025-11-25
+wait "$first"
+
+# On stdio each call has a server of its own; the one that reads may wait.
+program own-stdio "${own[@]}"
+program own-waits "${own[@]}" --budget 60
+program wrap-stdio "${wrap[@]}" --wrap -- "${plain[@]}"
+program wrap-waits "${wrap[@]/300ms/60s}" --wrap -- "${plain[@]}"
+inspected own-http "${urls[own]}" &
+first=$!
+inspected own-stdio "$work/own-stdio" "$work/own-waits"
+wait "$first"
+inspected wrap-http "${urls[wrap]}" &
+first=$!
+inspected wrap-stdio "$work/wrap-stdio" "$work/wrap-waits"
+wait "$first"
+
+for name in own wrap; do
+    said "ext-tasks, $name" 'confirm_delete: deleted proof.txt' ext_tasks "$name"
+    grep -q 'slow_compute: computed typescript in 1 s' "$work/ext-tasks, $name"
 done
+said "ext-tasks, own, killed" 'computed restart in 4 s' restarted own "${own[@]}" --http 0
+said "ext-tasks, wrap, killed" 'computed restart in 4 s' \
+    restarted wrap "${wrap[@]}" --http 0 --json --wrap -- "${plain[@]}"
 
-timeout 60 node "$proofs/ext_tasks.mjs" "$url" "$place" >"$work/said" 2>&1 || true
-if [ "$(cat "$work/said")" = "slow_compute: computed typescript in 1 s
-confirm_delete: deleted proof.txt" ]; then
-    echo "=== ext-tasks: as expected"
-else
-    status=1
-    echo "=== ext-tasks: NOT AS EXPECTED" && cat "$work/said"
+if [ -e "$work/failed" ]; then
+    grep -hv 'Invalid Host header' "$work"/*.log || true
+    exit 1
 fi
-
-if [ -s "$work/log" ]; then grep -v 'Invalid Host header' "$work/log" || true; fi
-exit "$status"

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import settings
 
 from tests import leftovers
+from tests.cli.nursery import Nursery
 from tests.waiting import wait_until
 
-TIME_TO_LEAVE = 10.0
+TIME_TO_LEAVE = 30.0
 """Seconds for a keeper to notice that its home is gone and to end its jobs, grace included."""
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -79,6 +80,14 @@ def home(
     monkeypatch.setenv("BACKBURNER_HOME", str(path))
     monkeypatch.setenv("BACKBURNER_SESSION", "test")
     return path
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Nursery]:
+    """Where runs of the command line come from."""
+    made = Nursery()
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from standardwebhooks import Webhook
 
 from tests.waiting import wait_until
 
-LATER_S = 7
+LATER_S = 700
 _STEP_S = 0.05
 
 

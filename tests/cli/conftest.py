@@ -5,16 +5,17 @@ from pathlib import Path
 import pytest
 
 from tests.cli.golden import Golden
+from tests.cli.nursery import Nursery
 from tests.cli.program import Program
 
 
 @pytest.fixture
-def backburner(home: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+def backburner(home: Path, nursery: Nursery, monkeypatch: pytest.MonkeyPatch) -> Program:
     """The real program, in a home of its own."""
     for name in ("NO_COLOR", "COLUMNS", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm-256color")
-    return Program()
+    return Program(nursery)
 
 
 @pytest.fixture

@@ -88,7 +88,7 @@ def test_a3_a_stop_holds_when_nobody_waits_for_it(backburner: Program) -> None:
     deaf = "trap '' TERM; echo deaf; while :; do sleep 0.05; done"
     backburner("run", "--id", "deaf", "--", deaf)
     wait_until(lambda: backburner("logs", "deaf").out)
-    with backburner.started("stop", "--grace", "1", "deaf") as running:
+    with backburner.started("stop", "--grace", "10", "deaf") as running:
         wait_until(lambda: "stopping" in backburner("ls").out)
         assert running.interrupt().code == 130
     assert backburner("wait", "deaf").code == 6

@@ -68,7 +68,7 @@ def disk(home: Path) -> Iterator[Disk]:
         return disk.unmount()
 
     # A job that is still there keeps it busy.
-    wait_until(let_go, timeout=10, message=lambda: f"{home} is in use by {_users_of(home)}")
+    wait_until(let_go, message=lambda: f"{home} is in use by {_users_of(home)}")
 
 
 def _users_of(folder: Path) -> list[str]:

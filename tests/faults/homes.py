@@ -27,7 +27,7 @@ def home_of_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         shutil.rmtree(home, ignore_errors=True)
         return leftovers.processes_of(home)
 
-    wait_until(lambda: not remaining(), timeout=10, message=lambda: f"left behind: {remaining()}")
+    wait_until(lambda: not remaining(), message=lambda: f"left behind: {remaining()}")
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """A home on a file system that is mounted read-only (issue 2, part 8); `test_disk.py` runs this."""
 
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,15 +9,14 @@ import pytest
 
 from backburner import Backburner, State, StoreUnusable
 from tests.faults.disks import Disk
-from tests.faults.victims import guardians_of, keepers_of
-from tests.waiting import wait_until
+from tests.faults.victims import let_keepers_leave
 
 
 async def test_every_call_says_that_the_home_cannot_be_written_to(disk: Disk, home: Path) -> None:
     """A home that cannot be used is a clear error and no harm, whether it is new or not."""
     async with Backburner.open(home) as bb:
         task = await (await bb.session("s").run("echo kept")).wait(timeout=30)
-    let_keeper_leave(home)
+    let_keepers_leave(home)
 
     disk.remount("ro")
     for place in (home, home / "new"):
@@ -38,13 +36,6 @@ async def test_every_call_says_that_the_home_cannot_be_written_to(disk: Disk, ho
         kept = await session.task(task.id)
         assert (kept.state, (await kept.output()).text) == (State.SUCCEEDED, "kept\n")
         assert (await (await session.run("exit 4")).wait(timeout=30)).exit_code == 4
-
-
-def let_keeper_leave(home: Path) -> None:
-    """On purpose, as it does when it has had nothing to do."""
-    for pid in keepers_of(home):
-        os.kill(pid, signal.SIGTERM)
-    wait_until(lambda: not keepers_of(home) and not guardians_of(home))
 
 
 def call(*arguments: str) -> "subprocess.CompletedProcess[str]":

@@ -157,6 +157,19 @@ def kill_all_of_ours(home: Path) -> None:
     wait_until(one_more_round, message="keeper and guardian come back again and again")
 
 
+def let_keepers_leave(home: Path) -> None:
+    """On purpose, as at the end of a login session."""
+
+    def gone() -> bool:
+        # Again: a second one may have been on its way, and sees now that the office is free.
+        if (pid := keeper_of(home)) is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        return not keepers_of(home) and not guardians_of(home)
+
+    wait_until(gone)
+
+
 @contextlib.contextmanager
 def nobody_keeps(home: Path) -> Generator[None]:
     """While this lasts, this process has the keeper lock, and does nothing with it."""

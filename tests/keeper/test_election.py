@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from tests.faults.victims import (
     kill,
     kill_all_of_ours,
     kill_keeper,
+    let_keepers_leave,
     nobody_keeps,
     processes_with,
     sleepers,
@@ -257,8 +257,8 @@ async def test_a_keeper_with_nothing_to_do_leaves_and_its_guardian_too(
         await pause_async(3, because="a keeper that has a job must not leave, idle time or not")
         assert keeper_of(home) == keeper
         await task.stop(force=True)
-        wait_until(lambda: keeper_of(home) is None, timeout=10)
-        wait_until(lambda: not keepers_of(home) and not guardians_of(home), timeout=10)
+        wait_until(lambda: keeper_of(home) is None)
+        wait_until(lambda: not keepers_of(home) and not guardians_of(home))
         task = await session.run("exit 3")  # and comes back when there is something
         await task.wait(30)
         assert task.exit_code == 3
@@ -278,7 +278,7 @@ async def test_a_keeper_does_not_leave_while_processes_are_left_behind(
         assert keeper_of(home) == keeper
         await task.stop()
         assert processes_with(seconds) == []
-        wait_until(lambda: not keepers_of(home), timeout=10)
+        wait_until(lambda: not keepers_of(home))
 
 
 @pytest.mark.slow
@@ -318,8 +318,8 @@ async def test_x2_a_home_that_vanishes_takes_its_jobs_and_its_keeper_along(home:
         await session.run(f"sleep {seconds} & disown")
         wait_until(lambda: len(sleepers(seconds)) == 3)
     shutil.rmtree(home)
-    wait_until(lambda: not processes_with(seconds), timeout=10)
-    wait_until(lambda: not keepers_of(home) and not guardians_of(home), timeout=10)
+    wait_until(lambda: not processes_with(seconds))
+    wait_until(lambda: not keepers_of(home) and not guardians_of(home))
 
 
 @pytest.mark.slow
@@ -336,11 +336,9 @@ async def test_x2_a_home_that_is_made_anew_at_once_does_not_hide_that_the_old_on
     async with Backburner.open(home) as bb:
         task = await bb.session("s").run(f"sleep {new}")
         await wait_until_async(lambda: sleepers(new))
-        await wait_until_async(lambda: not processes_with(old), timeout=10)
+        await wait_until_async(lambda: not processes_with(old))
         # It may become the keeper of the new one: somebody has to.
-        await wait_until_async(
-            lambda: not is_running(old_keeper) or keeper_of(home) == old_keeper, timeout=10
-        )
+        await wait_until_async(lambda: not is_running(old_keeper) or keeper_of(home) == old_keeper)
         assert sleepers(new)
         await task.stop(force=True)
         assert task.state is State.CANCELED
@@ -353,8 +351,8 @@ async def test_a3_a_keeper_that_is_told_to_leave_leaves_the_jobs_alone(home: Pat
     async with Backburner.open(home) as bb:
         task = await bb.session("s").run(f"sleep {seconds} & wait; exit 5")
         wait_until(lambda: sleepers(seconds))
-        os.kill(wait_for_keeper(home), signal.SIGTERM)
-        wait_until(lambda: not keepers_of(home) and not guardians_of(home), timeout=10)
+        wait_for_keeper(home)
+        let_keepers_leave(home)
     assert sleepers(seconds)
     async with Backburner.open(home) as bb:
         task = await bb.session("s").task(task.id)

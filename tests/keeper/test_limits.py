@@ -87,9 +87,9 @@ async def test_a5_time_counts_from_the_start_and_not_from_the_adoption(
 ) -> None:
     seconds = unique_seconds()
     async with Backburner.open(home) as bb:
-        task = await bb.session("s").run(f"sleep {seconds}", max_runtime=4)
+        task = await bb.session("s").run(f"sleep {seconds}", max_runtime=6)
         wait_until(lambda: sleepers(seconds))
-        await pause_async(2, because="half of its time has to pass before the kill")
+        await pause_async(5, because="most of its time has to pass before the kill")
         if who == "the keeper":
             kill_keeper(home)
         else:
@@ -97,21 +97,21 @@ async def test_a5_time_counts_from_the_start_and_not_from_the_adoption(
     async with Backburner.open(home) as bb:
         task = await (await bb.session("s").task(task.id)).wait(30)
         assert_timed_out(task)
-        assert 4 <= ran_for(task) < 5.9  # 6 would be counting anew
+        assert 6 <= ran_for(task) < 10.9  # 11 would be counting anew
         assert processes_with(seconds) == []
 
 
 async def test_a5_a_time_that_ran_out_while_nobody_looked_is_out_at_once(home: Path) -> None:
     seconds = unique_seconds()
     async with Backburner.open(home) as bb:
-        task = await bb.session("s").run(f"sleep {seconds}", max_runtime=1)
+        task = await bb.session("s").run(f"sleep {seconds}", max_runtime=4)
         wait_until(lambda: sleepers(seconds))
         kill_all_of_ours(home)
         with nobody_keeps(home):
-            await pause_async(1.5, because="its time runs out while nobody looks")
+            await pause_async(4.5, because="its time runs out while nobody looks")
         assert sleepers(seconds)
     async with Backburner.open(home) as bb:
-        task = await (await bb.session("s").task(task.id)).wait(10)
+        task = await (await bb.session("s").task(task.id)).wait(30)
         assert_timed_out(task)
         assert processes_with(seconds) == []
 
@@ -120,15 +120,15 @@ async def test_a5_a_job_that_ended_in_time_is_no_timeout_however_late_that_is_se
     home: Path,
 ) -> None:
     async with Backburner.open(home) as bb:
-        task = await bb.session("s").run("sleep 0.3; exit 6", max_runtime=1)
+        task = await bb.session("s").run("sleep 0.3; exit 6", max_runtime=4)
         folder = bb.home.attempt(task.id, 1)
         wait_until(lambda: has_begun(folder), message="it runs not")
         kill_all_of_ours(home)
         with nobody_keeps(home):
             wait_until(lambda: isinstance(inspect(folder), Ended))
-            await pause_async(1, because="its time would be over by now")
+            await pause_async(4, because="its time would be over by now")
     async with Backburner.open(home) as bb:
-        task = await (await bb.session("s").task(task.id)).wait(10)
+        task = await (await bb.session("s").task(task.id)).wait(30)
         assert task.exit_code == 6
 
 
@@ -179,7 +179,7 @@ async def test_a5_a_clock_that_is_set_changes_neither_limit_nor_record(
         assert other.exit_code == 8
         await limited.wait(30)
         assert_timed_out(limited)
-        assert 0.5 < asyncio.get_running_loop().time() - began < 5
+        assert 0.5 < asyncio.get_running_loop().time() - began < 30
         for task in (other, limited):
             record = task.record
             assert record.started_at is not None

@@ -94,7 +94,7 @@ async def test_x2_what_a_killed_wrapper_left_running_can_be_stopped(home: Path, 
 async def test_a5_what_a_killed_wrapper_left_running_is_limited(home: Path) -> None:
     seconds = unique_seconds()
     async with Backburner.open(home) as bb:
-        task = await bb.session("s").run(f"sleep {seconds} & wait", max_runtime=1.5)
+        task = await bb.session("s").run(f"sleep {seconds} & wait", max_runtime=4)
         wait_until(lambda: sleepers(seconds))
         await task.refresh()
         kill(wrapper_of(task))

@@ -42,11 +42,11 @@ async def test_e9_the_keeper_stays_while_a_schedule_is_active(
 async def test_e9_any_application_brings_the_keeper_back_for_a_schedule(home: Path) -> None:
     async with Backburner.open(home) as bb:
         session = bb.session()
-        schedule = await session.schedule(soon(1.5), "echo made up for")
+        schedule = await session.schedule(soon(3), "echo made up for")
         task_id = schedule.document()["task_id"]
         wait_for_keeper(home)
     kill_all_of_ours(home)
-    pause(1.6, because="its time passes while nobody is there")
+    pause(3.1, because="its time passes while nobody is there")
     async with Backburner.open(home) as bb:
         session = bb.session()
 
@@ -69,7 +69,7 @@ async def test_e9_x2_a_killed_keeper_loses_no_firing_and_doubles_none(
     async with Backburner.open(home) as bb:
         session = bb.session()
         schedule = await session.schedule("* * * * *", line, missed="all", overlap="parallel")
-        once = [await session.schedule(soon(0.5 + n / 3), line) for n in range(4)]
+        once = [await session.schedule(soon(2 + n / 3), line) for n in range(4)]
         minutes = 40
         since = minutes_ago(minutes)
         await expect_since(bb, schedule, since)

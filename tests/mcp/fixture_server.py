@@ -61,7 +61,9 @@ async def main(port: int | None, budget_s: float, session: str | None) -> None:
             await transports.over_stdio(server)
         else:
             await transports.over_http(
-                server, port, lambda address: print(json.dumps({"url": address}), flush=True)
+                server,
+                transports.listen(port),
+                lambda address: print(json.dumps({"url": address}), flush=True),
             )
 
 

@@ -94,6 +94,14 @@ def test_error_handling() -> str:
 
 
 @tool
+async def test_tool_with_progress(context: Context) -> str:
+    """Say how far it is, three times as it is to be said, and once as it is not."""
+    for percent in (0, 50, 40, 100):
+        context.progress(percent, 100)
+    return "there"
+
+
+@tool
 def test_missing_capability() -> str:
     """Want a client that can sample."""
     return "it can"
@@ -129,7 +137,7 @@ REGISTRY = Registry(
         greet, slow_compute, failing_job, protocol_error_job, confirm_delete, multi_input,
         ask_plainly, test_tool_with_task, test_simple_text, test_image_content,
         test_error_handling, test_missing_capability, test_streaming_elicitation,
-        test_logging_tool, leak, break_down,
+        test_logging_tool, test_tool_with_progress, leak, break_down,
     ]
 )  # fmt: skip
 """All of them."""

@@ -17,7 +17,8 @@ from backburner.model.errors import UsageError
         (["--json"], "goes with --http"),
         (["--budget", "soon"], "--budget"),
         (["--http", "70000"], "--http"),
-        (["--http", "0", "--wrap", "--", "x"], "leave --http out"),
+        (["--http", "0", "--host", "0.0.0.0"], "without tokens"),
+        (["--http", "0", "--host", "example.com", "--wrap", "--", "x"], "without tokens"),
     ],
 )
 def test_x6_mistakes_on_the_command_line_are_told(home: Path, words: list[str], said: str) -> None:
@@ -26,8 +27,9 @@ def test_x6_mistakes_on_the_command_line_are_told(home: Path, words: list[str], 
     assert said in str(refused.value)
 
 
-def test_x6_a_port_that_is_taken_is_told(home: Path) -> None:
+@pytest.mark.parametrize("more", [[], ["--wrap", "--", "true"]])
+def test_x6_a_port_that_is_taken_is_told(home: Path, more: list[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         with pytest.raises(UsageError, match=f"port {port} cannot be used"):
-            run_program(["mcp", "--http", port])
+            run_program(["mcp", "--http", port, *more])

@@ -12,13 +12,14 @@ from backburner import sync
 from backburner.mcp.hooks import HOOKS, occasion, read_input
 from backburner.mcp.naming import session_name
 from tests.cli.golden import Golden
+from tests.cli.nursery import Nursery
 from tests.cli.program import COMMAND, Program
 
 
 @pytest.fixture
-def backburner(home: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+def backburner(home: Path, nursery: Nursery, monkeypatch: pytest.MonkeyPatch) -> Program:
     monkeypatch.setenv("BACKBURNER_SESSION", "test")
-    return Program()
+    return Program(nursery)
 
 
 def test_x1_each_agent_has_a_format_of_its_own() -> None:

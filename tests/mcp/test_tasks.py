@@ -92,9 +92,10 @@ async def test_x6_an_error_of_a_tool_is_completed_and_one_of_the_protocol_failed
         assert "result" not in failed
 
 
+@pytest.mark.slow
 async def test_x6_a_shell_job_is_a_task_too(home: Path) -> None:
     async with served(home) as server, connected(server, tasks=True) as client:
-        command = "echo building; sleep 0.5; exit 3"
+        command = "echo building; sleep 3; exit 3"
         started = await client.call_tool("background_run", {"command": command, "title": "build"})
         task = cast("dict[str, Any]", started.structured_content)["id"]
         waited = {"id": task, "wait_seconds": 60}

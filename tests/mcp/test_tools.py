@@ -260,3 +260,27 @@ async def test_e1_an_internal_error_is_not_in_the_log_that_a_model_reads(home: P
         assert "an internal error happened" in text
         assert "Traceback" not in text
         assert "10.0.0.7" not in text
+
+
+async def test_x6_a_client_that_asks_for_it_is_told_how_far_a_call_is(home: Path) -> None:
+    """Within the budget; each is further than the last, and all come before the answer."""
+    seen: list[tuple[float, float | None]] = []
+
+    async def progressed(progress: float, total: float | None, message: str | None) -> None:
+        seen.append((progress, total))
+        assert message is None
+
+    async with (
+        Backburner.open(home) as bb,
+        opened(bb, None, REGISTRY, budget_s=60) as server,
+    ):
+        for era in (MODERN, *LEGACY):
+            async with connected(server, era) as client:
+                seen.clear()
+                plain = await client.call_tool("test_tool_with_progress", {})
+                assert not seen
+                told = await client.call_tool(
+                    "test_tool_with_progress", {}, progress_callback=progressed
+                )
+                assert text_of(told) == text_of(plain) == "there"
+                assert seen == [(0, 100), (50, 100), (100, 100)]

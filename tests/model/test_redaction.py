@@ -181,9 +181,9 @@ def test_d9_what_a_program_says_is_shown_without_its_secrets(text: str, shown: s
 
 def test_d9_hostile_text_is_redacted_in_time() -> None:
     for text in ("auth" * 2000, "a-" * 4000, "://" * 3000, "token=" * 1500):
-        began = time.monotonic()
+        began = time.process_time()
         redact_text(text)
-        assert time.monotonic() - began < 5
+        assert time.process_time() - began < 5
 
 
 def has_secret_key(value: Any) -> bool:

@@ -293,7 +293,7 @@ async def test_e9_a_scheduled_prompt_is_taken_up_by_an_application_that_has_the_
     async with Backburner.open(shared_home) as bb:
         bb.agent("loud", lambda prompt: prompt.upper())
         session = bb.session("e9")
-        soon = datetime.now(UTC) + timedelta(seconds=0.2)
+        soon = datetime.now(UTC) + timedelta(seconds=2)
         await session.schedule(soon, {"ask": "good morning", "agent": "loud"})
         (task,) = await wait_until_async(session.tasks)
         await task.wait(30)

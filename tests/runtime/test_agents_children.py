@@ -111,7 +111,7 @@ async def test_d8_children_end_with_the_agent(bb: Backburner, prompt: str) -> No
 async def test_d8_children_end_when_the_agent_has_had_its_time(bb: Backburner) -> None:
     starter = Starter()
     bb.agent("starter", starter)
-    task = await bb.session("d8-time").ask("wait", agent="starter", max_runtime=1)
+    task = await bb.session("d8-time").ask("wait", agent="starter", max_runtime=4)
     assert await ended([task]) == {State.FAILED}
     assert await ended(starter.children) == {State.CANCELED}
 

@@ -1,7 +1,6 @@
 """C3: who stops a task of another session of the same owner asks that session first."""
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from backburner import (
     UsageError,
 )
 from tests.faults.victims import unique_seconds
-from tests.store.raw import Raw
+from tests.unheard import cancel_unheard, in_record
 from tests.waiting import wait_until_async
 
 pytestmark = pytest.mark.slow  # short ones, and many: together they take long
@@ -174,14 +173,8 @@ async def test_c3_whoever_gives_up_before_hearing_that_the_question_is_on_disk_w
             bb.session("soon-ours", owner="ada"),
         )
         task = await sleeper(theirs)
-        with Raw(shared_home / "backburner.db") as raw:
-            stopping = asyncio.create_task(ours.stop(task.id))
-            while not raw("SELECT * FROM question WHERE asker = 'soon-ours'"):
-                await asyncio.sleep(0)  # noqa: TID251 - one step, then the loop stands still:
-                time.sleep(0.005)  # noqa: ASYNC251, TID251 - nobody hears of what is written now
-        stopping.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await stopping
+        asked = "SELECT * FROM question WHERE asker = 'soon-ours'"
+        await cancel_unheard(ours.stop(task.id), lambda: in_record(shared_home, asked))
         (question,) = await task.questions()
         assert question.withdrawn
         await task.stop(force=True)

@@ -132,7 +132,7 @@ async def test_a_receiver_that_asks_for_time_gets_it(home: Path, server: Receive
         await ended(session)
         failed = await the_push(session, "web", SignalState.FAILED)
         assert failed.retry_at is not None
-        assert LATER_S - 3 < (failed.retry_at - clock.now()) / clock.SECOND <= LATER_S
+        assert LATER_S - 60 < (failed.retry_at - clock.now()) / clock.SECOND <= LATER_S
         assert len(server.received) == 1
         await bb.remove_channel("web")
 
@@ -153,19 +153,18 @@ async def test_a_receiver_that_hangs_has_its_time_limit_as_a_whole(
 
 
 async def test_a_channel_that_hangs_holds_up_neither_jobs_nor_other_channels(
-    home: Path, tmp_path: Path
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("BACKBURNER_DELIVERY_LIMIT_S", "300")  # more than a test has
     seconds, log = unique_seconds(), tmp_path / "log"
     async with Backburner.open(home) as bb:
         session = bb.session("s")
         for name in ("a", "b", "c"):
             await bb.add_channel(name, command=f"exec sleep {seconds}")
         await bb.add_channel("quick", command=f"cat >>{log}")
-        began = clock.boot_now()
         for _ in range(5):
             await ended(session)
         await wait_until_async(lambda: len(lines(log)) == 5)
-        assert clock.boot_now() - began < 15 * clock.SECOND, "the time limit of the others is 30 s"
         assert len(sleepers(seconds)) == 3, "one at a time for each channel"
     # What hangs goes with its home: that nothing is left is checked after the test.
 

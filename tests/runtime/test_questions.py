@@ -227,7 +227,7 @@ async def test_x5_what_a_task_left_running_is_told_that_nobody_will_answer(
         task = await bb.session("s").run(line, cwd=shared_home)
         await task.wait(30)
         path = shared_home / "orphan"
-        wait_until(lambda: "code 1" in path.read_text())
+        wait_until(lambda: path.exists() and "code 1" in path.read_text())
         assert "the task has ended" in path.read_text()
 
 

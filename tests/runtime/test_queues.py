@@ -95,17 +95,21 @@ async def states(tasks: Sequence[Task]) -> list[State]:
     return [(await task.refresh()).state for task in tasks]
 
 
-async def test_x9_a_pause_lets_run_what_runs_and_a_resume_goes_on(shared_home: Path) -> None:
+async def test_x9_a_pause_lets_run_what_runs_and_a_resume_goes_on(
+    shared_home: Path, tmp_path: Path
+) -> None:
     async with Backburner.open(shared_home) as bb:
         await bb.set_queue("paused", 1)
         session = bb.session("pause")
-        first, second = [await session.run("sleep 0.5", queue="paused") for _ in range(2)]
+        line = f"until test -e {tmp_path}/go; do sleep 0.02; done"
+        first, second = [await session.run(line, queue="paused") for _ in range(2)]
 
         async def first_runs() -> bool:
             return (await first.refresh()).state is State.RUNNING
 
         await wait_until_async(first_runs)
         assert (await bb.pause_queue("paused")).paused
+        (tmp_path / "go").touch()
         await first.wait(30)
         await pause_async(0.3, because="the second one would start by now")
         record = (await second.refresh()).record

@@ -256,12 +256,12 @@ async def test_x5_what_stands_in_the_place_of_the_report_is_not_followed(
 async def test_x3_a_job_that_floods_its_report_costs_neither_disk_nor_the_keeper(
     home: Path,
 ) -> None:
-    """A gigabyte of status lines, and a word at the end."""
+    """Half a gigabyte of status lines, and a word at the end."""
     async with Backburner.open(home) as bb:
         other = await bb.session("s").run(f"sleep {unique_seconds()}")
         task = await bb.session("s").run(
             'line=\'{"status": "0123456789012345678901234567890123456789"}\';'
-            ' yes "$line" | head -c 1000000000 | grep . >>$BACKBURNER_REPORT;'
+            ' yes "$line" | head -c 500000000 | grep . >>$BACKBURNER_REPORT;'
             ' echo \'{"result": "the end"}\' >>$BACKBURNER_REPORT'
         )
         report = report_of(task)

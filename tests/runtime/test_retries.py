@@ -99,7 +99,7 @@ async def test_x9_a_timeout_and_a_kill_are_tried_again_and_a_start_that_cannot_b
     async with Backburner.open(shared_home) as bb:
         session = bb.session("which")
         late = await session.run(
-            "test $BACKBURNER_ATTEMPT = 2 || sleep 9", max_runtime=1, retries=1
+            "test $BACKBURNER_ATTEMPT = 2 || sleep 99", max_runtime=3, retries=1
         )
         killed = await session.run("test $BACKBURNER_ATTEMPT = 2 || kill -9 $$", retries=1)
         folder = tmp_path / "gone"

@@ -73,12 +73,12 @@ async def test_a4_a_stop_right_after_the_start_is_heard_too(shared_home: Path) -
 
             await wait_until_async(runs)
             began = loop.time()
-            await task.stop(grace=20)
+            await task.stop(grace=100)
             assert task.state is State.CANCELED
             return loop.time() - began
 
         took = [await stopped_after() for _ in range(8)]
-        assert max(took) < 10, took
+        assert max(took) < 50, took
 
 
 async def test_a4_force_does_not_ask(shared_home: Path) -> None:

@@ -57,7 +57,7 @@ async def test_e4_of_those_that_are_stopped_in_the_moment_of_their_start(
 
         from tests.waiting import wait_until_async
 
-        await wait_until_async(all_there, timeout=10, message="a result is missing")
+        await wait_until_async(all_there, message="a result is missing")
         assert {result_of(task)["status"] for task in tasks} == {"canceled"}
 
 

@@ -104,17 +104,19 @@ async def test_a_wait_that_is_given_up_leaves_nothing_behind(shared_home: Path) 
 
 async def test_who_waits_when_the_home_is_closed_is_not_left_hanging(shared_home: Path) -> None:
     async with Backburner.open(shared_home) as bb:
-        task = await bb.session("s").run("sleep 2")
+        task = await bb.session("s").run(f"sleep {unique_seconds()}")
         waiting: list[asyncio.Task[object]] = [
             asyncio.create_task(wait_for(task)),
             asyncio.create_task(next_event(task)),
             asyncio.create_task(next_signal(bb.session("nothing is told here"))),
         ]
         await pause_async(0.05, because="they are to be waiting by then")
-    await asyncio.wait(waiting, timeout=5)
+    await asyncio.wait(waiting, timeout=30)
     for each in waiting:
         with pytest.raises(StoreError):
             each.result()
+    async with Backburner.open(shared_home) as bb:
+        await (await bb.session("s").task(task.id)).stop(force=True)
 
 
 async def wait_for(task: Task) -> object:

@@ -138,17 +138,16 @@ async def test_a_token_may_ask_only_so_often(api: Api, binding: Binding) -> None
     assert (await api.get("/v1/me", other)).status_code == 200
 
 
-@pytest.mark.parametrize("binding", [Binding(port=0, load=Load(guesses_per_minute=3))])
+@pytest.mark.parametrize("binding", [Binding(port=0, load=Load(guesses_per_minute=1))])
 async def test_guesses_are_slowed_down_and_a_right_token_is_not(api: Api, binding: Binding) -> None:
-    wrong = [await api.get("/v1/me", "nonsense") for _ in range(5)]
-    assert [each.status_code for each in wrong][:3] == [401] * 3
-    assert wrong[-1].status_code == 429
+    wrong = [await api.get("/v1/me", "nonsense") for _ in range(2)]
+    assert [each.status_code for each in wrong] == [401, 429]
     code = await api.client.post("/v1/login", json={"code": "nonsense"})
     assert code.status_code == 429
     assert (await api.get("/v1/me")).status_code == 200
 
 
-@pytest.mark.parametrize("binding", [Binding(port=0, load=Load(requests=1))])
+@pytest.mark.parametrize("binding", [Binding(port=0, load=Load(requests=1, burst=10**6))])
 async def test_there_is_a_limit_to_what_is_carried_out_at_once(api: Api, binding: Binding) -> None:
     """A body that does not come keeps one request going for as long as it likes."""
     going_on = asyncio.Event()

@@ -2,9 +2,19 @@
 
 import json
 import logging
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
+from opentelemetry.trace import (
+    INVALID_SPAN_CONTEXT,
+    NonRecordingSpan,
+    NoOpTracer,
+    get_current_span,
+)
 
+from backburner.serve import observe
 from backburner.serve.logs import logging_as_json
 from tests.serve.client import Api
 
@@ -71,6 +81,54 @@ async def test_metrics_count_requests_by_route(api: Api) -> None:
     assert 'backburner_active_tasks{kind="tool",state="running"} 1.0' in text
     assert "bg_one" not in text
     await api.let_go(task)
+
+
+class Recorded(NonRecordingSpan):
+    """A span, as the API has it, that can be looked at."""
+
+    def __init__(self, kept: list["Recorded"]) -> None:
+        super().__init__(INVALID_SPAN_CONTEXT)
+        self.name = ""
+        self.attributes: dict[str, Any] = {}
+        kept.append(self)
+
+    def update_name(self, name: str) -> None:
+        self.name = name
+
+    def set_attribute(self, key: str, value: Any) -> None:
+        self.attributes[key] = value
+
+
+class Recorder(NoOpTracer):
+    """What an SDK would be."""
+
+    def __init__(self) -> None:
+        self.spans: list[Recorded] = []
+        self.parents: list[object] = []
+
+    @contextmanager
+    def start_as_current_span(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, name: str, context: Any = None, **_: Any
+    ) -> Generator[Recorded]:
+        self.parents.append(get_current_span(context).get_span_context().trace_id)
+        yield Recorded(self.spans)
+
+
+async def test_a_request_is_a_span_of_the_caller_s_trace(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = Recorder()
+    monkeypatch.setattr(observe, "_tracer", recorder)
+    trace = "0af7651916cd43dd8448eb211c80319c"
+    await api.get("/v1/tasks/bg_one", headers={"traceparent": f"00-{trace}-b7ad6b7169203331-01"})
+    (span,) = recorder.spans
+    assert span.name == "GET /v1/tasks/{id}"
+    assert span.attributes == {
+        "http.request.method": "GET",
+        "http.route": "/v1/tasks/{id}",
+        "http.response.status_code": 404,
+    }
+    assert recorder.parents == [int(trace, 16)]
 
 
 async def test_health_tells_live_from_ready(api: Api) -> None:

@@ -172,6 +172,20 @@ async def test_tasks_are_found_page_by_page_and_by_what_they_are(api: Api) -> No
     assert (await api.json("/v1/overview", params={"hours": 1e-6}))["bars"] == []
 
 
+async def test_a_page_ends_where_results_become_too_much(api: Api) -> None:
+    """X3: an answer is bounded, whatever tasks give as their results."""
+    large = Ending.succeeded(result="x" * 1_000_000)
+    for number in range(8):
+        await api.ended_task(f"bg_{number}", ending=large)
+    first = await api.json("/v1/tasks")
+    assert 0 < len(first["items"]) < 8
+    second = await api.json("/v1/tasks", params={"cursor": first["next"]})
+    found = [task["id"] for task in [*first["items"], *second["items"]]]
+    assert found == [f"bg_{number}" for number in reversed(range(8))]
+    assert second["next"] is None
+    assert len((await api.get("/v1/overview")).content) < 10_000
+
+
 async def test_a_task_as_json_is_all_that_the_contract_names(api: Api) -> None:
     """The model has each field of the document, so nothing of it is left out on the way."""
     task = await api.ended_task(title="odd \udcff".encode("utf-8", "replace").decode())

@@ -115,10 +115,10 @@ def test_e12_a_hostile_schema_is_refused(schema: Any, words: str) -> None:
 
 def test_e12_a_pattern_takes_no_time() -> None:
     """What Python's own patterns would take years for."""
-    began = time.monotonic()
+    began = time.process_time()
     with pytest.raises(UsageError, match="does not match"):
         value_of("a" * 50_000 + "!", {"type": "string", "pattern": "^(a+)+$"})
-    assert time.monotonic() - began < 10
+    assert time.process_time() - began < 10
 
 
 def test_e12_what_is_data_in_a_schema_is_not_looked_into() -> None:

@@ -25,6 +25,7 @@ from backburner.runtime.approvals import Approvals
 from backburner.runtime.feed import Feed
 from backburner.runtime.queues import QueueService
 from backburner.runtime.retention import Rule, prune
+from backburner.runtime.scribe import whole
 from backburner.runtime.signals import SignalService
 from backburner.runtime.succession import making_way
 from backburner.runtime.tasks import TaskService
@@ -84,15 +85,19 @@ class Backburner:
         trace: TracebackType | None,
     ) -> None:
         if self._feed is not None and self._store is not None:
-            self._keeper_care.cancel()
-            await asyncio.wait([self._keeper_care])
-            if self._runs is not None:
-                await self._runs.close()
-                self._runs = self._agents = None
-            await self.inbox.close()
-            self._feed.close()
-            await self._store.close()
-            self._feed = self._store = None
+            await whole(self._close(self._feed, self._store))
+
+    async def _close(self, feed: Feed, store: Store) -> None:
+        """All of it: what is left half closed keeps its tasks, and its signals, from everybody."""
+        self._keeper_care.cancel()
+        await asyncio.wait([self._keeper_care])
+        if self._runs is not None:
+            await self._runs.close()
+            self._runs = self._agents = None
+        await self.inbox.close()
+        feed.close()
+        await store.close()
+        self._feed = self._store = None
 
     @property
     def store(self) -> Store:

@@ -1,12 +1,13 @@
 """What an open Backburner carries out in itself: its tools and agents, for its sessions."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from backburner.app.task import Task
 from backburner.model.states import Kind
+from backburner.model.task import Progress
 from backburner.model.task import Task as TaskRecord
 from backburner.runtime.feed import Feed
 from backburner.runtime.runs.tools import Caller, Invocation, RunOptions, ToolService
@@ -49,9 +50,11 @@ class Runs:
         name: str,
         arguments: Mapping[str, Any],
         budget: float | Literal["own"] | None,
+        on_progress: "Callable[[Progress], object] | None" = None,
     ) -> Invocation:
         """Call a tool within a budget."""
-        called = await self._tools.invoke(self._caller(session), name, arguments, budget)
+        caller = self._caller(session)
+        called = await self._tools.invoke(caller, name, arguments, budget, on_progress)
         if called.parked:
             return replace(called, task=Task(self._backburner, called.task))
         return called

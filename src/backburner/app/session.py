@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from backburner.app.acting import acts
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backburner.app.home import Backburner
+    from backburner.model.task import Progress
     from backburner.runtime.runs.tools import Invocation
     from backburner.runtime.schedules.work import Given
     from backburner.tools.toolset import Toolset
@@ -240,16 +241,17 @@ class Session(Conversation):
         arguments: Mapping[str, Any] | None = None,
         *,
         budget: float | Literal["own"] | None = "own",
+        on_progress: "Callable[[Progress], object] | None" = None,
     ) -> "Invocation":
         """Call a registered tool and wait for it, for as long as its budget lasts.
 
         Past ``budget`` seconds (the tool's own unless given, None for no end) the call is parked:
         it goes on as a task, which the answer names. Whoever is cancelled before that takes the
-        call with them.
+        call with them. ``on_progress`` is told how far the call says that it is.
         """
         if self.parent is not None or self.name.startswith(ids.PREFIX):
             await self._parent_of_new()
-        return await self._backburner.runs.invoke(self, tool, arguments or {}, budget)
+        return await self._backburner.runs.invoke(self, tool, arguments or {}, budget, on_progress)
 
     @acts(Action.START)
     async def ask(

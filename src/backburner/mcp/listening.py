@@ -64,6 +64,17 @@ class Listening:
             self._streams -= 1
         return SubscriptionsListenResult(_meta={SUBSCRIPTION_ID_META_KEY: context.request_id})
 
+    async def ours(self, context: "ServerRequestContext[Any, Any]") -> list[str]:
+        """Which of the tasks that a request wants to listen to are here."""
+        return [task.id for task in await self._found(context, _task_ids(context.params))]
+
+    async def follow(self, context: "ServerRequestContext[Any, Any]") -> None:
+        """Tell of them, on a stream that somebody else has acknowledged."""
+        tasks = await self._found(context, _task_ids(context.params))
+        async with asyncio.TaskGroup() as group:
+            for task in tasks:
+                group.create_task(self._follow(context, task))
+
     async def _found(
         self, context: "ServerRequestContext[Any, Any]", task_ids: list[str]
     ) -> "list[Task]":

@@ -57,9 +57,14 @@ class Reception(Server[Any]):
         return made
 
 
+async def era_gate(ctx: "ServerRequestContext[Any, Any]", call_next: "CallNext") -> "HandlerResult":
+    """Before 2026-07-28 the methods of the extension do not exist."""
+    extension.refuse_before_its_time(ctx)
+    return await call_next(ctx)
+
+
 async def guard(ctx: "ServerRequestContext[Any, Any]", call_next: "CallNext") -> "HandlerResult":
     """Between every request and the client: an error says what may be told, and no more."""
-    extension.refuse_before_its_time(ctx)
     try:
         return await call_next(ctx)
     except (MCPError, ValidationError):

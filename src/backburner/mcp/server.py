@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
+from backburner.mcp.access import LOOPBACK
 from backburner.mcp.service import Service
 from backburner.model.errors import UsageError
 
@@ -72,16 +73,17 @@ async def serve(
     *,
     budget_s: float = DEFAULT_BUDGET_S,
     port: int | None = None,
+    host: str = LOOPBACK,
     announce: Callable[[str], None] = _log.info,
     only_as_tasks: Collection[str] = (),
 ) -> None:
     """Serve background work over MCP, and the tools of ``bb`` and of ``registry``.
 
     On standard input and output, until that ends; with ``port``, over HTTP on this machine, whose
-    address ``announce`` is told. All clients share ``session``, or have one each, by their name
-    and workspace folder. A call that takes longer than ``budget_s`` seconds goes on by itself.
-    Tools that are named in ``only_as_tasks`` are refused to clients of 2026-07-28 that do not
-    declare the extension.
+    address ``announce`` is told; ``host`` is one that nobody else reaches. All clients share
+    ``session``, or have one each, by their name and workspace folder. A call that takes longer than
+    ``budget_s`` seconds goes on by itself. Tools that are named in ``only_as_tasks`` are refused to
+    clients of 2026-07-28 that do not declare the extension.
     """
     from backburner.mcp import transports
 
@@ -91,4 +93,4 @@ async def serve(
         if port is None:
             await transports.over_stdio(server)
         else:
-            await transports.over_http(server, port, announce)
+            await transports.over_http(server, transports.listen(port, host), announce)

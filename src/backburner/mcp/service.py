@@ -19,14 +19,14 @@ from mcp_types import (
 from mcp_types import Tool as ToolShown
 
 import backburner
-from backburner.mcp import extension, results, view
+from backburner.mcp import extension, progress, results
 from backburner.mcp.clients import Client, Clients
 from backburner.mcp.listening import Listening
-from backburner.mcp.reception import Reception, guard
-from backburner.mcp.tasks import Tasks, found
+from backburner.mcp.own import OwnTools
+from backburner.mcp.reception import Reception, era_gate, guard
+from backburner.mcp.tasks import Tasks
 from backburner.model.errors import BackburnerError
 from backburner.model.redaction import redact_text
-from backburner.tools.canonical import WAIT_MAX_S
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -59,6 +59,7 @@ class Service:
         self._only_as_tasks = frozenset(only_as_tasks)
         self.clients = Clients(backburner, session)
         self.tasks = Tasks(backburner, self.clients)
+        self._own = OwnTools(self.tasks, budget_s)
 
     def server(self) -> Reception:
         """The server, ready to be run on a transport."""
@@ -72,7 +73,7 @@ class Service:
             on_call_tool=self._called,
             on_subscriptions_listen=Listening(self.tasks, self.clients),
         )
-        made.middleware.append(guard)
+        made.middleware += [guard, era_gate]
         self.tasks.serve_on(made)
         return made
 
@@ -97,7 +98,7 @@ class Service:
         client = await self.clients.of(context)
         given = params.arguments or {}
         if params.name in client.tools.names:
-            answered = await self._own(context, client, params.name, given)
+            answered = await self._own.call(context, client, params.name, given)
         elif (tool := self._backburner.registry.find(params.name)) is not None:
             answered = await self._theirs(context, client, tool, given)
         else:
@@ -106,31 +107,6 @@ class Service:
             # None of the results that a tool has by itself: it is passed on as it is.
             return cast("CallToolResult", answered)
         return CallToolResult.model_validate(answered)
-
-    async def _own(
-        self,
-        context: "ServerRequestContext[Any, Any]",
-        client: Client,
-        name: str,
-        given: dict[str, Any],
-    ) -> dict[str, Any]:
-        """One of the canonical tools. None takes longer than the budget."""
-        long_wait = name == "background_output" and _seconds(given.get("wait_seconds"))
-        if long_wait and long_wait > self._budget_s:
-            given = {**given, "wait_seconds": self._budget_s}
-        elif name == "background_run" and given.get("command") and not given.get("cwd"):
-            given = {**given, "cwd": client.folder}
-        answer = await client.tools.call(name, given)
-        if (
-            long_wait
-            and long_wait > self._budget_s
-            and extension.declared(context)
-            and not answer.is_error
-            and answer.data.get("finished_at") is None
-            and not answer.data.get("signals")  # they would be lost with the answer
-        ):
-            return await self._as_task(client, answer.data["id"])
-        return results.of_answer(answer)
 
     async def _theirs(
         self,
@@ -146,30 +122,18 @@ class Service:
         own = tool.budget if tool.budget is not None else self._budget_s
         budget = 0.0 if only_as_task else min(own, self._budget_s)
         try:
-            called = await client.session.invoke(tool.name, given, budget=budget)
+            async with progress.told_to(context) as on_progress:
+                called = await client.session.invoke(
+                    tool.name, given, budget=budget, on_progress=on_progress
+                )
         except BackburnerError as error:
-            return _refused(error)
+            return results.refused(error)
         if called.parked and extension.declared(context):
-            return await self._as_task(client, called.task.id)
+            return await self.tasks.created(client.session, called.task.id)
         failed = results.error_in(called.result)
         if failed is not None:
             raise MCPError(failed["code"], redact_text(failed["message"]))
         return results.of_call(called, await client.tools.riding_along())
-
-    async def _as_task(self, client: Client, task_id: str) -> dict[str, Any]:
-        """The reply to a call that goes on. The task is on disk already."""
-        task = await found(client.session, task_id)
-        return view.created(task, self._backburner.settings.retention_s)
-
-
-def _refused(error: BackburnerError) -> dict[str, Any]:
-    """A call that was not made: the model may correct it."""
-    text = redact_text(str(error))
-    return {
-        "content": [{"type": "text", "text": text}],
-        "structuredContent": {"error": {"code": error.code, "message": text}},
-        "isError": True,
-    }
 
 
 def _shown(tool: "Tool") -> ToolShown:
@@ -186,11 +150,3 @@ def _shown(tool: "Tool") -> ToolShown:
             },
         }
     )
-
-
-def _seconds(value: Any) -> float:
-    """What a model may have meant; what it is not is told by the tool itself."""
-    try:
-        return min(float(value), WAIT_MAX_S)
-    except (TypeError, ValueError):
-        return 0.0

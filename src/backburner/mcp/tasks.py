@@ -96,6 +96,11 @@ class Tasks:
                 each.result()
         return {}
 
+    async def created(self, session: "Session", task_id: str) -> dict[str, Any]:
+        """The reply to a call that goes on. The task is on disk already."""
+        task = await found(session, task_id)
+        return view.created(task, self._backburner.settings.retention_s)
+
     async def shown(self, task: "Task", *, elicits: bool) -> dict[str, Any]:
         """All of it, as of now."""
         questions = [] if task.state.terminal else await task.questions()

@@ -13,6 +13,7 @@ import contextlib
 import itertools
 import os
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from backburner.model import clock
 from backburner.model.channels import wait_before_next
@@ -92,11 +93,13 @@ class FollowUp:
                         await asyncio.sleep(_AGAIN_S)
         finally:
             self._leaving = True
-            await self._end_turns()
-            renewing.cancel()
-            await asyncio.wait([renewing])
-            with contextlib.suppress(StoreError):
-                await asyncio.shield(self._store.release_signals(self._consumer))
+            try:
+                await self._end_turns()
+            finally:  # whoever is cancelled once more holds nothing back for that
+                renewing.cancel()
+                with contextlib.suppress(StoreError):
+                    await asyncio.shield(self._store.release_signals(self._consumer))
+                await asyncio.wait([renewing])
 
     async def _end_turns(self) -> None:
         """A callback that cannot be cancelled, in a thread, gets the time that it is given."""
@@ -125,15 +128,17 @@ class FollowUp:
             return False
         if self._batch_s > 0:
             await asyncio.sleep(self._batch_s)
-            batch += await self._claim()
+            with contextlib.suppress(StoreError):  # what is claimed has to be told all the same
+                batch += await self._claim()
+        deliberate = [signal for signal in batch if signal.kind is SignalKind.CANCELED]
         for signal in batch:
-            if signal.kind is SignalKind.CANCELED:
-                await self._drop(signal, DELIBERATE)
-            else:
+            if signal not in deliberate:
                 self._waiting.setdefault(signal.session, []).append(signal)
         for session in self._waiting:
             if session not in self._turns:
                 self._turns[session] = asyncio.create_task(self._take_turns(session))
+        for signal in deliberate:
+            await insist(partial(self._drop, signal, DELIBERATE), self._report)
         return True
 
     async def _claim(self) -> list[Signal]:

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import stat
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from backburner.model.limits import ARTIFACTS_MAX, OPEN_QUESTIONS_MAX, QUESTIONS
 from backburner.model.messages import telling
 from backburner.model.task import Task
 from backburner.runtime.answers import refuse
+from backburner.runtime.scribe import whole
 from backburner.store.protocol import Facts, Result, Store
 from backburner.work.report import (
     LATEST_COUNTS,
@@ -86,7 +87,7 @@ class Reporter:
         while True:
             await self._until_due()
             try:
-                await _whole(self._take())
+                await whole(self._take())
             except StoreError as error:
                 await self._wait_for_store(error)
             else:
@@ -335,15 +336,3 @@ class Drain:
 
     async def conclude(self, ending: Ending) -> Ending:
         return ending
-
-
-async def _whole(work: Coroutine[None, None, None]) -> None:
-    """Do it to its end, also where the caller is cancelled: it is in the middle of a commit."""
-    task = asyncio.create_task(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        if not task.cancelled():
-            task.exception()  # heard: who concludes begins where the record is
-        raise

@@ -1,8 +1,8 @@
 """Writing what happens to jobs into the record, also when the disk is full for a while."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 from backburner.model.errors import StoreClosed, StoreError
 from backburner.model.events import EventKind
@@ -27,6 +27,27 @@ async def insist(change: Callable[[], Awaitable[Result]], report: Callable[[str]
             report(f"will try again in {delay:.2f} s: {error}")
         await asyncio.sleep(delay)
         delay = min(delay * 2, _LONGEST_S)
+
+
+async def whole(work: Coroutine[Any, Any, Result]) -> Result:
+    """Do it to its end, also where the caller is cancelled meanwhile.
+
+    For a write and what has to follow it: it may be on disk before whoever waits for it hears so.
+    """
+    doing = asyncio.create_task(work)
+    try:
+        return await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        doing.add_done_callback(_heard)
+        if not doing.done():
+            await asyncio.wait([doing])
+        raise
+
+
+def _heard(done: "asyncio.Task[Any]") -> None:
+    """Nobody is there any more to whom its failure could be told."""
+    if not done.cancelled():
+        done.exception()
 
 
 class Scribe:

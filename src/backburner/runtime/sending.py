@@ -10,6 +10,7 @@ from backburner.model.questions import Question
 from backburner.model.states import Kind, State
 from backburner.model.task import Task
 from backburner.runtime.election import call_keeper
+from backburner.runtime.scribe import whole
 from backburner.runtime.unstarted import leave_result
 from backburner.store.protocol import Scope, Store
 from backburner.work import handover
@@ -41,10 +42,7 @@ async def send(
     while (asked := await _asked(store, task, question)) is not None:
         await _check_fit(asked, text)
         # By its name: another one may be the oldest by now.
-        if await store.answer(task_id, scope, text, question=asked.id) is not None:
-            if asked.approval:
-                await _leave_files(store, home, task_id, scope)
-            _call_for(home, task)
+        if await whole(_answer(store, home, task, scope, text=text, asked=asked)):
             return asked.id
         task = await _task(store, task_id, scope)  # somebody else has answered it, or it has ended
     if question is not None:
@@ -108,6 +106,18 @@ async def _refuse_beside_approval(store: Store, task: Task) -> None:
                 remedy=f"answer that with its id: --question {each.id}, question={each.id!r}; "
                 "or send the task input with --raw, raw=True",
             )
+
+
+async def _answer(
+    store: Store, home: Home, task: Task, scope: Scope, *, text: str, asked: Question
+) -> bool:
+    """False where somebody else has answered it, or it is not asked any more."""
+    if await store.answer(task.id, scope, text, question=asked.id) is None:
+        return False
+    if asked.approval:
+        await _leave_files(store, home, task.id, scope)
+    _call_for(home, task)
+    return True
 
 
 async def _leave_files(store: Store, home: Home, task_id: str, scope: Scope) -> None:

@@ -33,6 +33,7 @@ from backburner.runtime.feed import Feed
 from backburner.runtime.ordering import failed_before
 from backburner.runtime.output import describe
 from backburner.runtime.runs.lock import is_alive
+from backburner.runtime.scribe import whole
 from backburner.runtime.unstarted import ask_to_stop, leave_result
 from backburner.store.protocol import Scope, Store
 from backburner.work import handover, shell
@@ -126,14 +127,21 @@ class TaskService:
         if ending is None and not options.order.after_failure:
             ending = failed_before(others)
         if ending is not None:
-            failed = await self._store.create(new, limit=limit, ending=ending)
-            leave_result(self._home, failed)
-            await self.see_to_keeper()  # a channel may have to be told
-            return failed
+            return await whole(self._fail_at_once(new, limit, ending))
         if not self._had_keeper:
             call_keeper(self._home)  # before the commit, so that the two overlap
             self._had_keeper = True
         new = replace(new, hand_over=self.hand_over(new.id, launch))
+        return await whole(self._write(new, limit))
+
+    async def _fail_at_once(self, new: NewTask, limit: int, ending: Ending) -> Task:
+        failed = await self._store.create(new, limit=limit, ending=ending)
+        leave_result(self._home, failed)
+        await self.see_to_keeper()  # a channel may have to be told
+        return failed
+
+    async def _write(self, new: NewTask, limit: int) -> Task:
+        """A task that the keeper is to start. What it leaves for that must not stay in vain."""
         try:
             task = await self._store.create(new, limit=limit)
         except BackburnerError:

@@ -1,12 +1,12 @@
 """E4: what every ended task has in its folder, for one that ended before it was ever started."""
 
-import asyncio
 import contextlib
 import os
 
 from backburner.model.ending import Ending
 from backburner.model.home import Home
 from backburner.model.task import Task
+from backburner.runtime.scribe import whole
 from backburner.store.protocol import Scope, Store
 from backburner.work import handover
 from backburner.work.process import condition
@@ -27,7 +27,7 @@ async def ask_to_stop(
             handover.discard(home, task.id, task.hand_over)
         return task
 
-    return await asyncio.shield(asyncio.ensure_future(ask()))
+    return await whole(ask())
 
 
 def leave_result(home: Home, task: Task) -> None:

@@ -30,6 +30,8 @@ def api() -> FastAPI:
         title="Backburner",
         version=__version__,
         summary="Background work for AI agents: tasks that survive, can be watched, and report.",
+        # Its own would repeat ours, with the addresses and the texts of exceptions in them.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "operation_spans": False},
         docs_url=None,  # they load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,

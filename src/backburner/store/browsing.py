@@ -23,7 +23,7 @@ class Browsing(Protocol):
         ...
 
     async def ended_since(self, at: Instant, scope: "Scope", *, limit: int) -> list[Task]:
-        """Tasks that have ended since this time, the last one first."""
+        """Tasks that have ended since this time, the last one first; without their results."""
         ...
 
     async def newest_signals(

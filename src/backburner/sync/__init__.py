@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from typing import Unpack
 
+    from backburner.model.task import Progress
     from backburner.runtime.runs.tools import Invocation
     from backburner.runtime.schedules.work import Given
     from backburner.sync.toolset import Toolset
@@ -414,9 +415,15 @@ class Session(Conversation):
         arguments: Mapping[str, Any] | None = None,
         *,
         budget: float | Literal["own"] | None = "own",
+        on_progress: "Callable[[Progress], object] | None" = None,
     ) -> "Invocation":
-        """Call a registered tool and wait for it, for as long as its budget lasts."""
-        called = self._portal.call(self._inner.invoke(tool, arguments, budget=budget))
+        """Call a registered tool and wait for it, for as long as its budget lasts.
+
+        ``on_progress`` is called in the thread of the event loop.
+        """
+        called = self._portal.call(
+            self._inner.invoke(tool, arguments, budget=budget, on_progress=on_progress)
+        )
         if called.parked:
             return replace(called, task=Task(self._portal, called.task))
         return called

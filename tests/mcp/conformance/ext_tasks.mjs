@@ -1,10 +1,12 @@
 // The TypeScript client of the Tasks extension against a server at an address: one call that becomes
-// a task and is waited for, and one that asks its user something. Prints one line for each.
-//   node ext_tasks.mjs URL FOLDER_OF_NODE_MODULES
+// a task and is waited for, and one that asks its user something. Prints one line for each. With
+// `start FILE` a call is made and left; with `resume FILE`, another time, it is waited for.
+//   node ext_tasks.mjs URL FOLDER_OF_NODE_MODULES [start|resume FILE]
+import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
-const [url, folder] = process.argv.slice(2);
+const [url, folder, mode, file] = process.argv.slice(2);
 const require = createRequire(pathToFileURL(`${folder}/here.js`));
 const load = (name) => import(pathToFileURL(require.resolve(name)));
 const { Client, StreamableHTTPClientTransport } = await load("@modelcontextprotocol/client");
@@ -55,15 +57,26 @@ const session = createTaskSessionFromClient(client, {
   v2RequestFraming: { protocolVersion, clientInfo, clientCapabilities },
   onInputRequest: async () => ({ action: "accept", content: { confirm: true } }),
 });
+const settled = async (execution) => {
+  const { outcome } = await execution.settle();
+  return resultFromTaskOutcome(outcome).content[0].text;
+};
 try {
-  for (const [tool, given] of [
-    ["slow_compute", { seconds: 1, label: "typescript" }],
-    ["confirm_delete", { filename: "proof.txt" }],
-  ]) {
-    const execution = await session.callTool(tool, given);
-    const { outcome } = await execution.settle();
-    const result = resultFromTaskOutcome(outcome);
-    console.log(`${tool}: ${result.content[0].text}`);
+  if (mode === "start") {
+    const given = { seconds: 4, label: "restart" };
+    const execution = await session.callTool("slow_compute", given);
+    await writeFile(file, JSON.stringify(execution.serializeReference()));
+    process.exit(0); // as an agent that is closed: a session that is, cancels what it has begun
+  } else if (mode === "resume") {
+    const reference = JSON.parse(await readFile(file, "utf8"));
+    console.log(await settled(await session.resumeTask(reference)));
+  } else {
+    for (const [tool, given] of [
+      ["slow_compute", { seconds: 1, label: "typescript" }],
+      ["confirm_delete", { filename: "proof.txt" }],
+    ]) {
+      console.log(`${tool}: ${await settled(await session.callTool(tool, given))}`);
+    }
   }
 } finally {
   await session.close();

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,10 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.types import CallToolResult
+
+from backburner import Backburner
+from tests.waiting import wait_until
 
 WRAPPED = str(Path(__file__).parent / "wrapped.py")
 
@@ -55,6 +60,20 @@ def connect(home: Path, notes: Path) -> Connect:
             yield client
 
     return connected
+
+
+def appear(path: Path) -> None:
+    """Put a file in place whole: who waits for it reads it at once."""
+    new = path.with_suffix(".new")
+    new.write_text("it")
+    new.rename(path)
+
+
+async def result_of(home: Path, client: Client, task: str) -> CallToolResult:
+    """What `background_output` says of a call that has ended; its own waits end at the budget."""
+    async with Backburner.open(home) as backburner:
+        await (await backburner.session("test").task(task)).wait(60)
+    return await client.call_tool("background_output", {"id": task})
 
 
 class Wire:
@@ -120,25 +139,25 @@ class Wire:
         assert self.process.stdout is not None
         self.process.stdin.close()
         self.process.stdout.read()
-        self.process.wait(10)
+        self.process.wait(30)
         self.process.stdout.close()
 
     def terminate(self) -> None:
         """Ask what the client knows to end, and keep the client's own ends open."""
         self.process.terminate()
-        assert self.process.wait(10) == 0
+        assert self.process.wait(30) == 0
 
     def kill(self) -> None:
         """Kill what the client knows, and keep its own ends open."""
         self.process.send_signal(signal.SIGKILL)
-        self.process.wait(10)
+        self.process.wait(30)
 
     def close(self) -> None:
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None and not pipe.closed:
                 pipe.close()
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(30)
         self._complaints.close()
 
     def _write(self, message: Json) -> None:
@@ -159,3 +178,38 @@ def wire(home: Path, notes: Path) -> Iterator[Callable[..., Wire]]:
     yield open_one
     for each in opened:
         each.close()
+
+
+class Remote:
+    """A server on a port of its own, which can be ended and started again."""
+
+    def __init__(self) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/mcp"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, WRAPPED, "--http", str(self.port)], stderr=subprocess.DEVNULL
+        )
+        wait_until(self._listens)
+
+    def end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(10)
+            self._process = None
+
+    def _listens(self) -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+
+@pytest.fixture
+def remote(notes: Path) -> Iterator[Remote]:
+    server = Remote()
+    server.start()
+    yield server
+    server.end()

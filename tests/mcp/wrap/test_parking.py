@@ -16,7 +16,7 @@ from pydantic import FileUrl
 
 from backburner import Backburner
 from backburner.mcp.naming import session_name
-from tests.mcp.wrap.conftest import Connect, Wire
+from tests.mcp.wrap.conftest import Connect, Wire, appear, result_of
 from tests.waiting import wait_until, wait_until_async
 
 pytestmark = pytest.mark.slow
@@ -26,8 +26,8 @@ ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
 
 @ERAS
-async def test_d2_a_call_past_its_budget_is_parked_and_its_end_rides_along(
-    connect: Connect, mode: str, tmp_path: Path
+async def test_d2_a_call_past_its_budget_is_parked_and_its_result_is_kept(
+    connect: Connect, home: Path, mode: str, tmp_path: Path
 ) -> None:
     flag = tmp_path / "flag"
     async with connect(mode=mode, budget=0.5) as client:
@@ -40,22 +40,20 @@ async def test_d2_a_call_past_its_budget_is_parked_and_its_end_rides_along(
             "timeout_seconds": 0.5,
         }
         assert data["background_id"].startswith("bg_")
-        flag.write_text("it")
-        read = await client.call_tool(
-            "background_output", {"id": data["background_id"], "wait_seconds": 30}
-        )
+        appear(flag)
+        read = await result_of(home, client, data["background_id"])
         assert read.structured_content is not None
         assert read.structured_content["result"] == {"result": "found it"}
-        assert "[completed] until" in str(read.content)
+        assert "finished after" in str(read.content)
 
 
 async def test_x1_what_ended_is_told_with_the_next_call_of_a_wrapped_tool(
     connect: Connect, home: Path, tmp_path: Path
 ) -> None:
     flag = tmp_path / "flag"
-    async with connect(budget=2) as client:
+    async with connect(budget=5) as client:
         parked: Any = (await client.call_tool("until", {"path": str(flag)})).structured_content
-        flag.write_text("it")
+        appear(flag)
         async with Backburner.open(home) as backburner:
             task = await backburner.session("test").task(parked["background_id"])
             await task.wait(30)
@@ -75,7 +73,7 @@ async def test_d2_a_tool_with_an_output_schema_can_be_parked(
 ) -> None:
     """The official client checks what comes back against the schema that was listed."""
     flag = tmp_path / "flag"
-    async with connect(budget=2) as client:
+    async with connect(budget=5) as client:
         await client.list_tools()
         parked = await client.call_tool("sum_until", {"path": str(flag)})
         assert parked.structured_content is not None
@@ -120,7 +118,7 @@ async def test_x6_a_parked_call_outlives_its_client_and_the_next_one_is_told(
     first = wire(0.3)
     parked = first.call("until", path=str(flag))["structuredContent"]["background_id"]
     getattr(first, leave)()
-    flag.write_text("it")
+    appear(flag)
     async with Backburner.open(home) as backburner:
         task = await (await backburner.session("test").task(parked)).wait(30)
         assert task.state == "succeeded"
@@ -223,7 +221,7 @@ async def test_x6_nothing_of_one_client_reaches_another(
         assert (await two.call_tool("background_list")).structured_content == {"tasks": []}
         first, second = await one.call_tool("whoami"), await two.call_tool("whoami")
         assert first.structured_content != second.structured_content
-        (tmp_path / "x").touch()
+        (tmp_path / "x").write_text("it")
         assert "until" not in str((await two.call_tool("echo", {"text": "."})).content)
     assert seen == []
 
@@ -274,14 +272,14 @@ def test_x6_a_complaint_of_the_server_is_passed_on_and_does_not_kill_it_later(
 
 
 async def test_x6_input_is_asked_of_the_client_and_when_parked_of_the_session(
-    connect: Connect, tmp_path: Path
+    connect: Connect, home: Path, tmp_path: Path
 ) -> None:
     flag = tmp_path / "flag"
 
     async def elicit(_: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
         return types.ElicitResult(action="accept", content={"colour": "green"})
 
-    async with connect(mode="auto", budget=2, elicitation_callback=elicit) as client:
+    async with connect(mode="auto", budget=5, elicitation_callback=elicit) as client:
         parked: Any = (await client.call_tool("ask_until", {"path": str(flag)})).structured_content
         task = parked["background_id"]
         flag.touch()
@@ -294,7 +292,7 @@ async def test_x6_input_is_asked_of_the_client_and_when_parked_of_the_session(
 
         await wait_until_async(asked)
         await client.call_tool("background_send", {"id": task, "text": '{"colour": "red"}'})
-        read = await client.call_tool("background_output", {"id": task, "wait_seconds": 30})
+        read = await result_of(home, client, task)
         assert read.structured_content is not None
         assert read.structured_content["result"] == {"result": "red state"}
 
@@ -315,8 +313,12 @@ def test_x6_the_command_line_wraps(wire: Wiring, home: Path, tmp_path: Path) -> 
     parked = client.call("until", path=f"{tmp_path}/flag")["structuredContent"]
     assert parked["type"] == "background"
     (tmp_path / "flag").touch()
-    read = client.call("background_output", id=parked["background_id"], wait_seconds=30)
-    assert read["structuredContent"]["state"] == "succeeded"
+
+    def state() -> str:
+        read = client.call("background_output", id=parked["background_id"])
+        return read["structuredContent"]["state"]
+
+    wait_until(lambda: state() == "succeeded")
     client.hang_up()
     assert client.process.returncode == 0
 

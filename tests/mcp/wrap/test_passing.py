@@ -7,7 +7,7 @@ import pytest
 from mcp import types
 from mcp.shared.exceptions import MCPError
 
-from tests.mcp.wrap.conftest import Connect
+from tests.mcp.wrap.conftest import Connect, appear
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +49,7 @@ async def test_x6_progress_passes_through(connect: Connect, mode: str, tmp_path:
 
     async def looked(progress: float, total: float | None, message: str | None) -> None:
         seen.append((progress, message))
-        flag.write_text("it")
+        appear(flag)
 
     async with connect(mode=mode) as client:
         found = await client.call_tool("until", {"path": str(flag)}, progress_callback=looked)

@@ -12,9 +12,13 @@ from typing import Any
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.shared.exceptions import MCPError
 from mcp.types import (
+    AudioContent,
+    CallToolResult,
     ElicitRequest,
     ElicitRequestFormParams,
+    ImageContent,
     InputRequiredResult,
     SamplingMessage,
     TextContent,
@@ -56,17 +60,18 @@ def add(a: int, b: int) -> Sum:
 
 @server.tool()
 async def until(path: str, context: Context[Any, Any]) -> str:
-    """Wait until a file is there, and report progress meanwhile."""
+    """Wait until a file has a text, and report progress meanwhile."""
     looks = 0
+    file = Path(path)
     try:
-        while not Path(path).exists():
+        while not (file.exists() and file.read_text()):  # it is there before what is written to it
             looks += 1
             await context.report_progress(looks, message="looking")
             await nap()
     except asyncio.CancelledError:
         note(f"cancelled {path}")
         raise
-    return f"found {Path(path).read_text()}"
+    return f"found {file.read_text()}"
 
 
 @server.tool()
@@ -81,6 +86,23 @@ async def sum_until(path: str) -> Sum:
 async def fail(text: str) -> str:
     """Fail."""
     raise ToolError(text)
+
+
+@server.tool()
+async def refuse(path: str) -> str:
+    """Fail as a JSON-RPC error does, when a file is there."""
+    while not Path(path).exists():
+        await nap()
+    raise MCPError(-32099, "not like this", {"path": path})
+
+
+@server.tool()
+async def show(path: str) -> CallToolResult:
+    """Give a picture and a sound, when a file is there."""
+    while not Path(path).exists():
+        await nap()
+    picture = ImageContent(data="iVBORw0KGgo=", mime_type="image/png")
+    return CallToolResult(content=[picture, AudioContent(data="UklGRg==", mime_type="audio/wav")])
 
 
 @server.tool()

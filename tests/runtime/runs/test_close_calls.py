@@ -104,7 +104,7 @@ async def test_e4_a_child_that_ends_with_its_agent_before_its_start_leaves_the_f
 
             await wait_until_async(ended)
             (child,) = await bb.session(agent.id).tasks()
-            await wait_until_async(lambda: waiting_starts(home) == [], timeout=2)
+            await wait_until_async(lambda: waiting_starts(home) == [])
             paths = child.document()["paths"]
             assert [Path(paths[name]).exists() for name in ("log", "result")] == [True, True]
 

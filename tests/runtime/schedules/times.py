@@ -6,7 +6,8 @@ from backburner import Backburner, Schedule
 from backburner.model import clock
 from backburner.model.clock import SECOND, Instant
 
-SOON_S = 0.4
+SOON_S = 2.0
+"""A busy machine may take a second to write the schedule, and what has passed is refused."""
 
 
 def soon(seconds: float = SOON_S) -> datetime:

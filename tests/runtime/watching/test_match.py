@@ -44,14 +44,17 @@ async def test_x4_what_came_in_between_is_told_after_ten_seconds(shared_home: Pa
     async with Backburner.open(shared_home) as bb:
         session = bb.session("later")
         task = await session.run(
-            "echo ERROR 1; sleep 0.5; echo ERROR 2; sleep 0.5; echo ERROR 3; exec sleep 60",
+            "echo ERROR 1; read -r; echo ERROR 2; echo ERROR 3; exec sleep 60",
             match="ERROR",
+            stdin=True,
         )
+        await until_told(session, SignalKind.MATCH)
+        await task.send("go on")
         first, second = await until_told(session, SignalKind.MATCH, 2)
         assert (first["data"]["line"], second["data"]["line"]) == ("ERROR 1", "ERROR 2")
         assert second["data"]["more"] == 1
         at = [event.at async for event in task.events(follow=False) if event.kind.value == "match"]
-        assert 9.5e6 < at[1] - at[0] < 25e6
+        assert at[1] - at[0] > 9.5e6
         await task.stop(force=True)
 
 
@@ -129,7 +132,7 @@ async def test_x4_a_hostile_pattern_holds_nobody_up(shared_home: Path, pattern: 
         flood = "yes aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa | tr -d '\\n'"
         task = await session.run(flood, match=pattern, ready_output=pattern)
         for _ in range(5):
-            other = await (await session.run("true")).wait(10)
+            other = await (await session.run("true")).wait(30)
             assert other.state is State.SUCCEEDED
         await task.stop(force=True)
         assert task.state is State.CANCELED

@@ -265,14 +265,16 @@ async def test_x4_a_further_attempt_becomes_ready_anew(shared_home: Path, tmp_pa
 
 
 def test_x4_readiness_is_seen_soon(shared_home: Path) -> None:
-    """By an event, and not by the next round of a clock."""
+    """By an event, and not by the next round of a clock: one of several, on a busy machine."""
     with SyncBackburner.open(shared_home) as bb:
         session = bb.session("soon")
-        session.run("true").wait(30)
-        task = session.run("read -r; echo up; exec sleep 60", ready_output="up", stdin=True)
-        wait_until(lambda: task.refresh().state is State.RUNNING)
-        began = time.monotonic()
-        task.send("now")
-        task.wait(30, until="ready")
-        assert time.monotonic() - began < 3  # some 30 ms where the machine is not busy
-        task.stop(force=True)
+        took: list[float] = []
+        while min(took, default=1) > 0.3:  # some 30 ms where the machine is not busy
+            assert len(took) < 10, took
+            task = session.run("read -r; echo up; exec sleep 60", ready_output="up", stdin=True)
+            wait_until(lambda task=task: task.refresh().state is State.RUNNING)
+            began = time.monotonic()
+            task.send("now")
+            task.wait(30, until="ready")
+            took.append(time.monotonic() - began)
+            task.stop(force=True)

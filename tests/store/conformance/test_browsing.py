@@ -37,7 +37,7 @@ async def test_children_are_those_that_name_it_and_those_of_its_session(store: S
 
 
 async def test_what_has_ended_of_late_the_last_first(store: Store) -> None:
-    first = await ended(store)
+    first = await ended(store, ending=ENDINGS["with a result"])
     second = await ended(store, scope=ADAS_OTHER_SESSION, ending=ENDINGS["error"])
     await ended(store, scope=BOB)
     await running(store)
@@ -45,6 +45,7 @@ async def test_what_has_ended_of_late_the_last_first(store: Store) -> None:
     assert second.finished_at is not None
     found = await store.ended_since(0, EVERY_SESSION_OF_ADA, limit=10)
     assert [task.id for task in found] == [second.id, first.id]
+    assert [(task.result, task.summary) for task in found] == [(None, None), (None, "42 passed")]
     assert [task.id for task in await store.ended_since(0, ADA, limit=10)] == [first.id]
     assert len(await store.ended_since(0, EVERY_SESSION_OF_ADA, limit=1)) == 1
     later = max(first.finished_at, second.finished_at) + 1

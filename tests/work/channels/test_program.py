@@ -101,7 +101,7 @@ def test_one_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> None:
     began = time.monotonic()
     said = reason(deliver(tmp_path, line, limit_s=0.7))
     assert said == "it took longer than 0.7 s, and was ended"
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     wait_until(lambda: not processes_with(seconds))
 
 

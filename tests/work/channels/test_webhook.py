@@ -109,7 +109,7 @@ def test_what_is_no_http_is_a_failure(server: Receiver, path: str) -> None:
 def test_a_huge_answer_is_not_read(server: Receiver) -> None:
     began = time.monotonic()
     assert send(server.url("/huge")) == Delivered()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
 
 
 def test_a_receiver_that_does_not_answer_is_given_up(server: Receiver) -> None:

@@ -25,9 +25,9 @@ HOSTILE = [
 def test_x4_a_hostile_pattern_takes_no_longer_than_a_look_may(pattern: str) -> None:
     check_pattern(pattern)
     matches = compile_pattern(pattern, most_memory=MOST_MEMORY)
-    began = time.monotonic()
+    began = time.process_time()
     matches("a" * PIECE)
-    assert time.monotonic() - began < 2  # 0.06 s where the machine is not busy
+    assert time.process_time() - began < 2  # 0.06 s as a rule
 
 
 @pytest.mark.parametrize(

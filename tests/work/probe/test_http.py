@@ -97,7 +97,7 @@ async def test_x4_who_takes_the_question_and_says_nothing_is_not_ready(
     with serving(answer) as (port, _):
         began = time.monotonic()
         assert not (await HttpProbe(f"http://127.0.0.1:{port}/").look()).ready
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ EXAMPLES = (
     "backburner mcp --http 8765                    http://127.0.0.1:8765/mcp, for several clients",
     "backburner mcp --session work                 one session for all, in the place of their own",
     "backburner mcp --wrap -- npx some-mcp-server  its calls are parked after 30 s",
+    "backburner mcp --http 8765 --wrap -- npx some-mcp-server",
     "backburner mcp --budget 10s --wrap -- https://mcp.example.com/mcp",
 )
 
@@ -38,6 +39,12 @@ def command(
             help="Serve over HTTP on this machine, at /mcp; 0 takes any free port.",
         ),
     ] = None,
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host", metavar="ADDRESS", help="With --http: an address of this machine alone."
+        ),
+    ] = "127.0.0.1",
     wrap: Annotated[
         bool,
         typer.Option(
@@ -81,16 +88,23 @@ def command(
     at = place(home, session)
     named = session or os.environ.get("BACKBURNER_SESSION") or None
     _check_installed()
+    announce = _print_address if as_json else _tell_address
     if words:
-        if http is not None:
-            raise UsageError("--wrap serves one client on stdio", remedy="leave --http out")
         from backburner.mcp import wrap as wrapping
 
-        return wrapping.run(words, home=str(at.home.root), session=named, budget_s=seconds)
+        return wrapping.run(
+            words,
+            home=str(at.home.root),
+            session=named,
+            budget_s=seconds,
+            port=http,
+            host=host,
+            announce=announce,
+        )
     import asyncio
 
-    announce = _print_address if as_json else _tell_address
-    asyncio.run(_serve(str(at.home.root), named, seconds, http, announce))
+    serving = _serve(str(at.home.root), named, seconds, port=http, host=host, announce=announce)
+    asyncio.run(serving)
     return exits.DONE
 
 
@@ -98,14 +112,16 @@ async def _serve(
     home: str,
     session: str | None,
     budget_s: float,
+    *,
     port: int | None,
+    host: str,
     announce: Callable[[str], None],
 ) -> None:
     from backburner.app import Backburner
     from backburner.mcp import serve
 
     async with Backburner.open(home) as backburner:
-        await serve(backburner, session, budget_s=budget_s, port=port, announce=announce)
+        await serve(backburner, session, budget_s=budget_s, port=port, host=host, announce=announce)
 
 
 def _tell_address(address: str) -> None:

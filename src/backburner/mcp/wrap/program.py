@@ -1,9 +1,9 @@
 """The program of a wrap: two processes, so that a parked call outlives its client.
 
 Clients end their servers with the conversation, and some kill them. So the process that a client
-knows only waits; one of its own session does the work, talks over the same pipes, and stays for as
-long as something goes on in the background. A client that comes back has a new one, finds the
-tasks of its session in the record, and is told how they ended.
+knows only waits; one of its own session does the work, talks over the same pipes or listens for
+HTTP, and stays for as long as something goes on in the background. A client that comes back has a
+new one, finds the tasks of its session in the record, and is told how they ended.
 """
 
 import asyncio
@@ -11,12 +11,16 @@ import contextlib
 import os
 import select
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
+from backburner.mcp.access import LOOPBACK
+
 if TYPE_CHECKING:
     from backburner.mcp.wrap.server import Server
+    from backburner.mcp.wrap.serving import Door
 
 BUDGET_S = 30.0
 """Clients give up on a call after a minute or two; half of the shortest is safe."""
@@ -33,15 +37,22 @@ def run(
     home: str | os.PathLike[str] | None = None,
     session: str | None = None,
     budget_s: float | None = BUDGET_S,
+    port: int | None = None,
+    host: str = LOOPBACK,
+    announce: Callable[[str], None] = lambda _: None,
 ) -> int:
-    """Serve over standard input and output, before a command or a URL. Answers an exit status.
+    """Serve before a command or a URL. Answers an exit status.
 
-    Without a ``session`` it is the one of the client in the present folder. ``budget_s`` is None
-    for calls that are never parked.
+    One client on standard input and output, or with ``port`` any number over HTTP, at an address
+    that ``announce`` is told. Without a ``session`` each has one by its name and folder.
+    ``budget_s`` is None for calls that are never parked.
     """
+    from backburner.mcp.transports import listen
     from backburner.mcp.wrap.server import Server
+    from backburner.mcp.wrap.serving import Door
 
     server = Server(target)  # what is wrong with it is said before anything is started
+    door = None if port is None else Door(listen(port, host), announce)
     said, saying = os.pipe()
     life, living = os.pipe()
     worker = os.fork()
@@ -49,9 +60,11 @@ def run(
         os.setsid()
         os.close(said)
         os.close(living)
-        _work(server, home, session, budget_s, saying=saying, life=life)
+        _work(server, home, session, budget_s, door=door, saying=saying, life=life)
     os.close(saying)
     os.close(life)
+    if door is not None:
+        door.listening.close()
     return _wait(worker, said, living)
 
 
@@ -83,6 +96,7 @@ def _work(
     session: str | None,
     budget_s: float | None,
     *,
+    door: "Door | None",
     saying: int,
     life: int,
 ) -> NoReturn:
@@ -91,9 +105,8 @@ def _work(
 
     status = 1
     try:
-        asyncio.run(
-            serve(server, home, session, budget_s, stays=lambda: _detach(saying), life=life)
-        )
+        stays = partial(_detach, saying)
+        asyncio.run(serve(server, home, session, budget_s, door=door, stays=stays, life=life))
         status = 0
     except BaseException as error:  # noqa: BLE001 - the last place to say anything
         os.write(2, f"backburner: {error}\n".encode(errors="replace"))

@@ -1,16 +1,44 @@
-"""Serving one client over this process's standard streams, and staying for what goes on after."""
+"""Serving clients, and staying for what goes on after they have gone."""
 
 import asyncio
 import os
-from collections.abc import Callable, Coroutine
-from typing import Any
+import socket
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mcp.server.connection import Connection, NotifyOnlyOutbound
+from mcp.server.runner import ServerRunner, aclose_shielded
+from mcp.shared.dispatcher import DispatchContext
+from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
+from mcp.shared.transport_context import TransportContext
+from mcp_types import (
+    CLIENT_CAPABILITIES_META_KEY,
+    CLIENT_INFO_META_KEY,
+    PROTOCOL_VERSION_META_KEY,
+)
 
 from backburner.app import Backburner
-from backburner.mcp.wrap.proxy import Proxy
+from backburner.mcp.transports import over_http
+from backburner.mcp.wrap.meta import meta_of
 from backburner.mcp.wrap.server import Server
-from backburner.mcp.wrap.streams import client_streams
+from backburner.mcp.wrap.streams import Streams, client_streams
+from backburner.mcp.wrap.wrapping import Wrapping
+
+if TYPE_CHECKING:
+    from backburner.mcp.reception import Reception
 
 _LOOK_EVERY_S = 2.0
+
+Dispatch = DispatchContext[TransportContext]
+
+
+@dataclass(frozen=True, slots=True)
+class Door:
+    """Where clients come in over HTTP."""
+
+    listening: socket.socket
+    announce: Callable[[str], None]
 
 
 async def serve(
@@ -19,21 +47,65 @@ async def serve(
     session: str | None,
     budget_s: float | None,
     *,
+    door: Door | None,
     stays: Callable[[], None],
     life: int,
 ) -> None:
-    """Until the client is gone and nothing goes on. ``life`` ends with the one it knows us by."""
-    incoming, outgoing = _taken_from_others()
+    """Until the clients are gone and nothing goes on. ``life`` ends with the one they know us by.
+
+    Without a ``door`` there is one client, on standard input and output.
+    """
+    pipes = None if door is not None else _taken_from_others()
     async with Backburner.open(home) as backburner:
-        proxy = Proxy(backburner, session, server, budget_s)
+        wrapping = Wrapping(backburner, server, session=session, budget_s=budget_s)
+        front = wrapping.server()
         try:
-            async with client_streams(incoming, outgoing) as streams:
-                await _first(proxy.serve(streams), _end_of(life))
-            if await proxy.goes_on():
+            if door is not None:
+                await over_http(front, door.listening, door.announce, until=_end_of(life))
+            elif pipes is not None:
+                async with client_streams(*pipes) as streams:
+                    await _first(converse(front, streams), _end_of(life))
+            if await wrapping.go_on():
                 stays()
-                await _first(proxy.finished(), _gone(backburner.home.database))
+                await _first(wrapping.finished(), _gone(backburner.home.database))
         finally:
-            await proxy.close()
+            await wrapping.close()
+
+
+async def converse(server: "Reception", streams: Streams) -> None:
+    """Serve one client over its pipes, until it goes.
+
+    It may begin in a later version of the protocol and go back to an earlier one on the same
+    pipes, if the wrapped server has no other: so each request is served in the version it is in.
+    """
+    dispatcher = JSONRPCDispatcher(*streams, inline_methods=frozenset({"initialize"}))
+    handshake = Connection.for_loop(dispatcher)
+
+    def runner(params: Mapping[str, Any] | None) -> ServerRunner[Any]:
+        meta = meta_of(params)
+        version = meta.get(PROTOCOL_VERSION_META_KEY)
+        connection = handshake
+        if isinstance(version, str):
+            connection = Connection.from_envelope(
+                version,
+                meta.get(CLIENT_INFO_META_KEY),
+                meta.get(CLIENT_CAPABILITIES_META_KEY),
+                outbound=NotifyOnlyOutbound(dispatcher),
+            )
+        return ServerRunner(server, connection, None)
+
+    async def on_request(
+        dispatch: Dispatch, method: str, params: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        return await runner(params).on_request(dispatch, method, params)
+
+    async def on_notify(dispatch: Dispatch, method: str, params: Mapping[str, Any] | None) -> None:
+        await runner(params).on_notify(dispatch, method, params)
+
+    try:
+        await dispatcher.run(on_request, on_notify)
+    finally:
+        await aclose_shielded(handshake)
 
 
 def _taken_from_others() -> tuple[int, int]:

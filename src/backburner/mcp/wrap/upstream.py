@@ -23,7 +23,7 @@ from mcp.shared.dispatcher import (
 from mcp.shared.exceptions import MCPError
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp.shared.transport_context import TransportContext
-from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, RequestId
+from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST
 
 from backburner.mcp.wrap.server import Server, headers_of
 from backburner.model.errors import ToolError
@@ -69,14 +69,23 @@ class Upstream:
         self._why: str | None = None
         self._numbers = itertools.count(1)
 
+    @property
+    def lives(self) -> bool:
+        """Whether there is a server, or one is being started."""
+        return bool(self._living) or self._attempt is not None
+
     # Talking
+
+    def number(self) -> str:
+        """A name for a request. Never a client's own: two of them may count alike."""
+        return f"backburner-{next(self._numbers)}"
 
     async def request(
         self,
         method: str,
         params: Params | None,
         *,
-        id: RequestId | None = None,
+        id: str | None = None,
         on_progress: ProgressFnT | None = None,
     ) -> dict[str, Any]:
         """Ask the server. MCPError as it answers it; ServerGone."""
@@ -115,6 +124,12 @@ class Upstream:
         self._leaving.set()
         await self.over()
 
+    async def rest(self) -> None:
+        """End the server for now: the next request starts it again."""
+        self._leaving.set()
+        await self.over()
+        self._leaving = asyncio.Event()
+
     async def over(self) -> None:
         """Wait until every server that was started has ended."""
         if self._living:
@@ -126,16 +141,14 @@ class Upstream:
         method: str,
         params: Params | None,
         *,
-        id: RequestId | None = None,
+        id: str | None = None,
         on_progress: ProgressFnT | None = None,
     ) -> dict[str, Any]:
         version = None if method == "initialize" else self._version
         headers = headers_of(method, params or {}, version)
         if method == "tools/call" and params is not None:
             headers |= self.headers_of_call(params.get("name"), params.get("arguments"))
-        options: CallOptions = {"headers": headers}
-        # The client's own ids go on: what is subscribed to is called by the id of its request.
-        options["request_id"] = f"backburner-{next(self._numbers)}" if id is None else id
+        options: CallOptions = {"headers": headers, "request_id": id or self.number()}
         if on_progress is not None:
             options["on_progress"] = on_progress
         if method in ("initialize", "server/discover"):

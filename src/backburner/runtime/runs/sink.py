@@ -3,12 +3,13 @@
 import asyncio
 import math
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from backburner.model.errors import BackburnerError, LimitReached, TimeIsUp
 from backburner.model.events import EventKind
 from backburner.model.limits import QUESTION_MAX_CHARS, STATUS_MAX_CHARS, TELLS_MAX
+from backburner.model.messages import Message
 from backburner.model.questions import question_text
 from backburner.model.signals import NewSignal, SignalKind, tell_key
 from backburner.model.task import Progress, Task
@@ -27,7 +28,10 @@ _PACE_S = 0.1
 class RunSink:
     """The `Sink` of one run. Its first three may be called from any thread."""
 
-    __slots__ = ("_due", "_loop", "_noting", "_run", "_told", "_worker")
+    __slots__ = (
+        "_due", "_loop", "_noting", "_receiving", "_run", "_taking", "_told", "_worker",
+        "on_progress",
+    )  # fmt: skip
 
     def __init__(self, worker: "RunWorker", run: "Run") -> None:
         self._worker = worker
@@ -36,6 +40,10 @@ class RunSink:
         self._due: asyncio.TimerHandle | None = None
         self._noting: asyncio.Task[None] | None = None
         self._told = 0
+        self.on_progress: Callable[[Progress], object] | None = None
+        """Who is told how far it is, besides the record; in the event loop."""
+        self._receiving = asyncio.Lock()
+        self._taking: asyncio.Future[Message | None] | None = None
 
     def status(self, text: str) -> None:
         """What it is doing now."""
@@ -61,6 +69,8 @@ class RunSink:
             return  # how far it is cannot be shown; it goes on all the same
         if math.isfinite(progress.current) and math.isfinite(progress.total or 0):
             self._run.progress = progress
+            if self.on_progress is not None:
+                self._loop.call_soon_threadsafe(self.on_progress, progress)
             self._note_soon()
 
     # Into the record
@@ -128,45 +138,64 @@ class RunSink:
         task = await self._worker.recorded(self._run)
         store = self._worker.store
         number = f"q{secrets.token_hex(6)}"
-        given = None if schema is None else dict(schema)
-        if given is not None:
-            check_schema(given)
+        form = None if schema is None else dict(schema)
+        if form is not None:
+            check_schema(form)
         try:
-            await store.ask(task.id, task.attempt, number, text, schema=given)
+            await store.ask(task.id, task.attempt, number, text, schema=form)
             async with asyncio.timeout(timeout):
                 answer = await self._answer_to(task, number)
         except TimeoutError:
             await store.withdraw(task.id, task.attempt, number)
-            raise TimeIsUp(f"nobody answered within {timeout:g} s") from None
+            late = await self._given(task, number)  # at the last moment
+            if late is None:
+                raise TimeIsUp(f"nobody answered within {timeout:g} s") from None
+            answer = late
         except asyncio.CancelledError:
             await asyncio.shield(store.withdraw(task.id, task.attempt, number))
             raise
         await store.handed_on(task.id, task.attempt, number)
-        return answer if given is None else value_of(answer, given)
+        return answer if form is None else value_of(answer, form)
 
     async def _answer_to(self, task: Task, number: str) -> str:
         async with self._worker.feed.of_task(task.id) as bell:
             while True:
                 bell.clear()
-                found = [q for q in await self._worker.store.questions(task.id) if q.id == number]
-                if found and found[0].answer is not None:
-                    return found[0].answer
+                if (answer := await self._given(task, number)) is not None:
+                    return answer
                 await bell.wait()
+
+    async def _given(self, task: Task, number: str) -> str | None:
+        found = [each for each in await self._worker.store.questions(task.id) if each.id == number]
+        return found[0].answer if found else None
 
     async def receive(self, timeout: float | None) -> str:
         """The next message to this task."""
         task = await self._worker.recorded(self._run)
-        store = self._worker.store
         try:
             async with asyncio.timeout(timeout), self._worker.feed.of_task(task.id) as bell:
                 while True:
                     bell.clear()
-                    message = await store.next_message(task.id, task.attempt)
+                    message = await self._take_message(task)
                     if message is not None:
                         return message.text
                     await bell.wait()
         except TimeoutError:
             raise TimeIsUp(f"no message came within {timeout:g} s") from None
+
+    async def _take_message(self, task: Task) -> Message | None:
+        """Whoever gives up while it is being taken leaves it to the next one who asks."""
+        async with self._receiving:
+            if self._taking is None:
+                store = self._worker.store
+                self._taking = asyncio.ensure_future(store.next_message(task.id, task.attempt))
+            try:
+                message = await asyncio.shield(self._taking)
+            except BackburnerError:
+                self._taking = None
+                raise
+            self._taking = None
+            return message
 
     async def tell(self, text: str) -> None:
         """Tell the session something while the work goes on."""

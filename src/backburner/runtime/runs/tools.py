@@ -5,7 +5,7 @@ on, and is on record from then on.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from backburner.model.limits import LONGEST_RUNTIME_S, TITLE_MAX_CHARS
 from backburner.model.outcome import Image, Outcome
 from backburner.model.redaction import redact_arguments
 from backburner.model.states import Kind
-from backburner.model.task import NewTask, Task, check_start, preview
+from backburner.model.task import NewTask, Progress, Task, check_start, preview
 from backburner.runtime.children import ends_its_children
 from backburner.runtime.runs.run import Run, Work
 from backburner.runtime.runs.worker import RunWorker
@@ -151,6 +151,7 @@ class ToolService:
         name: str,
         arguments: Mapping[str, Any],
         budget: float | Literal["own"] | None,
+        on_progress: Callable[[Progress], object] | None = None,
     ) -> Invocation:
         """Call a tool and wait for it, up to its budget; past that it is parked, never cancelled.
 
@@ -168,12 +169,13 @@ class ToolService:
             session=caller.session,
             folder=caller.folder,
         )
+        run.sink.on_progress = on_progress
         work = run.begin(_calling(tool, values))
         try:
             if tool.record:
                 await self._worker.recorded(run)
             await asyncio.wait((work,), timeout=seconds)
-        except asyncio.CancelledError:
+        except BaseException:  # cancelled; or it has to be on record, and cannot be
             await self._caller_is_gone(run)
             raise
         task = None if work.done() else await self._park(run, work)
@@ -194,6 +196,7 @@ class ToolService:
         None where it ended after all: while as many as may be are parked, its caller goes on
         waiting, since it is never cut off.
         """
+        parking: asyncio.Future[Task] | None = None
         try:
             await self._refuse_child_of_ended(run)
             while True:
@@ -206,7 +209,13 @@ class ToolService:
                     await asyncio.wait((work,), timeout=_LOOK_AGAIN_S)
                     if work.done():
                         return None
-        except (StoreClosed, NotAllowed):
+        except asyncio.CancelledError:
+            if parking is not None and not parking.done():
+                parking.add_done_callback(lambda done: _failed(done) and work.cancel())
+            elif parking is None or _failed(parking):
+                await self._caller_is_gone(run)  # it is not parked, so it does not go on (D6)
+            raise
+        except Exception:
             work.cancel()
             raise
 
@@ -264,6 +273,10 @@ def _seconds(budget: Any) -> float | None:
     if not isinstance(budget, int | float) or not 0 <= budget <= LONGEST_RUNTIME_S:
         raise UsageError("a budget is 0 or more seconds", remedy="use None for none")
     return float(budget)
+
+
+def _failed(parking: "asyncio.Future[Task]") -> bool:
+    return parking.cancelled() or parking.exception() is not None
 
 
 def _parked(tool: Tool, task: Task, seconds: float) -> Invocation:

@@ -31,7 +31,7 @@ from backburner.runtime.runs.archive import Archivist
 from backburner.runtime.runs.presence import Presence
 from backburner.runtime.runs.recovery import copied_hand_over, let_go
 from backburner.runtime.runs.run import Run, Work, result_document
-from backburner.runtime.scribe import insist
+from backburner.runtime.scribe import insist, whole
 from backburner.runtime.unstarted import leave_result
 from backburner.store.protocol import Output, Scope, Store
 from backburner.work.artifacts import put_images
@@ -108,11 +108,15 @@ class RunWorker:
     ) -> Task:
         """Write the task, then carry it out here. The same id comes back as the task there is."""
         run = self.draft(new, session=session, folder=folder)
-        with self._place(run):
-            task, fresh = await self._begin(new, limit=limit)
-            if fresh:
-                await self._go(run, task, work)
-        return task
+
+        async def begin() -> Task:
+            with self._place(run):
+                task, fresh = await self._begin(new, limit=limit)
+                if fresh:
+                    await self._go(run, task, work)
+            return task
+
+        return await whole(begin())  # what is on disk as running has to run
 
     @contextlib.contextmanager
     def _place(self, run: Run) -> Generator[None]:
@@ -129,6 +133,7 @@ class RunWorker:
         finally:
             if run.work is None:
                 self._places -= 1
+                self.forget(run)
 
     async def _go(self, run: Run, task: Task, work: Work) -> None:
         self.take_on(run, task)
@@ -207,7 +212,7 @@ class RunWorker:
 
     async def _take_up_or_report(self, task: Task) -> None:
         try:
-            await self._take_up(task)
+            await whole(self._take_up(task))  # what it has claimed, no other will carry out
         except Exception as error:  # noqa: BLE001 - others must not wait for this one
             self.report(f"{task.id}: cannot be taken up: {type(error).__name__}: {error}")
 

@@ -20,6 +20,7 @@ from backburner.model.schedule import (
 from backburner.model.task import check_start, check_title, preview
 from backburner.runtime.schedules.calendar import Calendar
 from backburner.runtime.schedules.work import Work
+from backburner.runtime.scribe import whole
 from backburner.runtime.tasks import TaskService, per_session
 from backburner.store.protocol import Scope, Store
 from backburner.work import handover
@@ -63,6 +64,9 @@ class ScheduleService:
         new = beginning_now(new)
         if work.launch is not None:
             new = replace(new, hand_over=self._tasks.hand_over(new.id, work.launch))
+        return await whole(self._write(new, limit))
+
+    async def _write(self, new: NewSchedule, limit: int) -> tuple[Schedule, bool]:
         try:
             added, fresh = await self._store.add_schedule(new, limit=limit)
         except BackburnerError:
@@ -156,11 +160,15 @@ class ScheduleService:
 
     async def cancel(self, schedule_id: str, scope: Scope) -> Schedule:
         """End it. The tasks that it has started go on."""
-        canceled = await self._store.cancel_schedule(schedule_id, scope)
-        if canceled is None:
-            return await self._as_it_is(schedule_id, scope, ScheduleState.CANCELED)
-        handover.discard(self._home, canceled.id, canceled.hand_over)
-        return canceled
+
+        async def cancel() -> Schedule | None:
+            canceled = await self._store.cancel_schedule(schedule_id, scope)
+            if canceled is not None:
+                handover.discard(self._home, canceled.id, canceled.hand_over)
+            return canceled
+
+        canceled = await whole(cancel())
+        return canceled or await self._as_it_is(schedule_id, scope, ScheduleState.CANCELED)
 
     async def _as_it_is(self, schedule_id: str, scope: Scope, wanted: ScheduleState) -> Schedule:
         """What was wanted is so already; Conflict where it cannot be any more."""

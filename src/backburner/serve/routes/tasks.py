@@ -1,7 +1,8 @@
 """Tasks: started, found, stopped, talked to."""
 
 import asyncio
-from typing import Annotated, Any
+import json
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import APIRouter, Body, Header, Query, Response, status
 
@@ -48,6 +49,9 @@ from backburner.store.protocol import Scope
 from backburner.work.shell import input_of
 from backburner.work.shown import shown_work
 
+if TYPE_CHECKING:
+    from backburner.app import Backburner
+
 router = APIRouter(prefix="/v1", tags=["tasks"])
 
 _EXTRA_S = 2.0
@@ -55,6 +59,9 @@ _EXTRA_S = 2.0
 _LONGEST_S = 30.0
 
 _EVENTS_AT_ONCE = 1000
+
+_PAGE_BYTES = 4 * 1024 * 1024
+"""Of results in one page; the others come with the next."""
 
 States = Annotated[
     list[State], Query(alias="state", max_length=6, description="Only in these states.")
@@ -80,8 +87,21 @@ async def listed(
     """A page of tasks."""
     backburner = who.service.backburner
     page = await browse(backburner.store, scope, wanted, limit=limit, before=pages.number(cursor))
-    items = await asyncio.to_thread(lambda: [backburner.tasks.describe(t) for t in page.tasks])
-    return {"items": items, "next": pages.cursor(page.next)}
+    items = await asyncio.to_thread(_described, backburner, page.tasks)
+    last = page.next if len(items) == len(page.tasks) else page.tasks[len(items) - 1].seq
+    return {"items": items, "next": pages.cursor(last)}
+
+
+def _described(backburner: "Backburner", tasks: list[Record]) -> list[dict[str, Any]]:
+    """As many of them as one answer may hold: a result can be a megabyte."""
+    items: list[dict[str, Any]] = []
+    size = 0
+    for task in tasks:
+        items.append(backburner.tasks.describe(task))
+        size += 0 if task.result is None else len(json.dumps(task.result))
+        if size > _PAGE_BYTES:
+            break
+    return items
 
 
 def described(who: Caller, record: Record) -> dict[str, Any]:

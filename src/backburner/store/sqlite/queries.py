@@ -8,6 +8,7 @@ from backburner.store.sqlite.rows import (
     CHANGED_TASK,
     ENDED_TASK,
     JOINED_TASK,
+    LIGHT_TASK,
     MESSAGE,
     QUESTION,
     SIGNAL,
@@ -32,6 +33,7 @@ def _all() -> dict[str, str]:
     return {
         name: "\n".join(line for line in body.splitlines() if line and not line.startswith("--"))
         .replace("{task}", JOINED_TASK)
+        .replace("{light}", LIGHT_TASK)
         .replace("{changed}", CHANGED_TASK)
         .replace("{ended}", ENDED_TASK)
         .replace("{signal}", SIGNAL)

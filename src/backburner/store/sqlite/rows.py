@@ -73,6 +73,9 @@ JOINED_TASK = ", ".join(
 )
 """For a SELECT that joins the signal of the end as `s`."""
 
+LIGHT_TASK = JOINED_TASK.replace("t.result,", "NULL,")
+"""The same without results, each of which may be a megabyte, for an answer of many."""
+
 ENDED_TASK = ", ".join([*_COLUMNS, "'pending'", "NULL", "NULL"])
 """For the RETURNING of an end, whose signal is written right after it."""
 

@@ -876,8 +876,8 @@ WHERE t.seq IN (SELECT seq FROM task WHERE parent = :parent
 ORDER BY t.seq DESC LIMIT :limit;
 
 -- name: task_ended_since
--- What has ended since a time, the last one first.
-SELECT {task} FROM task t INDEXED BY task_by_end LEFT JOIN signal s ON s.key = t.id || ':end'
+-- What has ended since a time, the last one first, without results.
+SELECT {light} FROM task t INDEXED BY task_by_end LEFT JOIN signal s ON s.key = t.id || ':end'
 WHERE t.finished_at >= :since AND t.owner = :owner AND (:session IS NULL OR t.session = :session)
 ORDER BY t.finished_at DESC, t.seq DESC LIMIT :limit;
 

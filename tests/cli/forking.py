@@ -1,0 +1,74 @@
+"""A process with the libraries of the program loaded, and nothing of the program itself.
+
+Each run of the program is a fork of it, which loads the program's own modules as any run does.
+Started by `nursery.py`, with a socket on which requests come; ends when that is closed.
+"""
+
+import importlib
+import json
+import os
+import runpy
+import signal
+import socket
+import sys
+
+_LIBRARIES = (
+    "apsw",
+    "asyncio",
+    "concurrent.futures",
+    "email.message",
+    "psutil",
+    "subprocess",
+    "tempfile",
+    "typer._adapters",
+    "typer.main",
+    "urllib.parse",
+    "zoneinfo",
+)
+_DESCRIPTORS = 5
+
+
+def main(requests: socket.socket) -> None:
+    """Until nobody asks any more. Returns in each fork that is to become the program."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody collects those that wait for a run
+    while True:
+        asked, descriptors, _, _ = socket.recv_fds(requests, 1, _DESCRIPTORS)
+        if not asked:
+            os._exit(0)
+        if os.fork() == 0:
+            requests.close()
+            break
+        for descriptor in descriptors:
+            os.close(descriptor)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    *standard, request, status = descriptors
+    if (pid := os.fork()) != 0:
+        for descriptor in (*standard, request):
+            os.close(descriptor)
+        os.write(status, f"{pid}\n".encode())
+        _, ended = os.waitpid(pid, 0)
+        os.write(status, f"{os.waitstatus_to_exitcode(ended)}\n".encode())
+        os._exit(0)
+    os.close(status)
+    for number, descriptor in enumerate(standard):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    with open(request, "rb") as file:
+        _become(json.load(file))
+
+
+def _become(given: dict[str, "list[str] | dict[str, str] | str | int"]) -> None:
+    """What `execve` would do, and `python -m`."""
+    os.chdir(str(given["cwd"]))
+    os.umask(int(str(given["umask"])))
+    os.environ.clear()
+    os.environ.update(dict(given["environment"]))  # type: ignore[arg-type]
+    sys.path[0] = os.getcwd()
+    sys.argv = ["-m", *list(given["arguments"])]  # type: ignore[arg-type]
+
+
+if __name__ == "__main__":
+    for library in _LIBRARIES:
+        importlib.import_module(library)
+    main(socket.socket(fileno=int(sys.argv[1])))
+    runpy.run_module("backburner.cli", run_name="__main__", alter_sys=True)

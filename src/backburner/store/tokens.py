@@ -10,7 +10,7 @@ class TokenStore(Protocol):
     """The durable record of who may call the HTTP API."""
 
     async def add_token(self, token: Token) -> bool:
-        """From now on it opens what it says. False where its parent was revoked: nothing is added."""
+        """From now on it opens what it says. False, and nothing, where its parent was revoked."""
         ...
 
     async def token(self, token_id: str) -> Token | None:

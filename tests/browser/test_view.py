@@ -138,7 +138,7 @@ def test_every_page_in_both_themes_and_on_a_phone(dashboard: Dashboard, axe: str
     )
     dashboard.wait_for(asking, "input_required")
     broken = dashboard.run(
-        "printf '\\033[31mred\\033[0m\\n'; echo err >&2; exit 2", session="other"
+        "printf '\\033[31mred\\033[0m\\n'; echo err >&2; exit 2", session=f"other{'n' * 195}"
     )
     dashboard.wait_for(broken, "failed")
     work = {"cron": "0 3 * * *", "work": "true", "title": "at night"}
@@ -183,3 +183,21 @@ def test_every_page_in_both_themes_and_on_a_phone(dashboard: Dashboard, axe: str
 
     dashboard.call("POST", f"/v1/tasks/{asking}/stop", {"force": True})
     assert {place: found for place, found in problems.items() if found} == {}
+
+
+def test_an_address_that_is_broken_and_a_question_that_was_left(dashboard: Dashboard) -> None:
+    task = dashboard.run("sleep 600", title="sleeper")
+    dashboard.wait_for(task, "running")
+    page = dashboard.page(f"/runs/{task}", viewport={"width": 360, "height": 740})
+    page.get_by_role("button", name="Force stop").click()
+    question = page.get_by_text("Force this run to stop?")
+    expect(question).to_be_visible()
+    page.goto(f"{dashboard.url}/#/runs/%E0%A4%A")
+    expect(page.locator("main")).to_contain_text("There is no such run")
+    expect(question).to_have_count(0)
+    assert dashboard.state(task) == "running"
+    dashboard.call("POST", f"/v1/tasks/{task}/stop", {"force": True})
+    dashboard.wait_for(task, "canceled")
+    expect(page.get_by_role("status").filter(has_text="Live")).to_have_count(1)
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_label("Token")).to_be_visible()

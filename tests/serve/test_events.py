@@ -12,7 +12,8 @@ from prometheus_client import Counter
 from backburner.model.events import EventKind
 from backburner.model.task import Task
 from backburner.serve import Binding, Load, serving
-from backburner.store.protocol import Facts
+from backburner.serve.stream import missed_of_task
+from backburner.store.protocol import Facts, Scope
 from tests.serve.client import Api, Streamed, holding, is_problem
 from tests.waiting import wait_until_async
 
@@ -78,6 +79,19 @@ async def test_a_reader_goes_on_where_it_was(api: Api) -> None:
     done = await api.get("/v1/tasks/bg_one/events", headers={"Last-Event-ID": finished.id or ""})
     assert (done.status_code, done.content) == (204, b""), "a browser does not come back then"
     await say_nothing_more(api)
+
+
+async def test_an_end_that_comes_while_rows_are_read_is_an_end(api: Api) -> None:
+    """A reader that forgot it would stay for good: nothing more comes."""
+    task = await begin(api, "bg_one")
+    hub, store = api.server.service.hub, api.backburner.store
+    reader = hub.join(Scope("local"), task.id, "test")
+    await end(api, task)
+    await wait_until_async(lambda: reader.finished)
+    pieces = [piece async for piece in missed_of_task(store, reader, 0)]
+    assert b"finished" not in b"".join(pieces), "that comes from the hub"
+    assert reader.finished
+    hub.leave(reader)
 
 
 async def say_nothing_more(api: Api) -> None:

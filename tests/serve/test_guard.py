@@ -103,6 +103,13 @@ async def test_a_body_that_does_not_come_keeps_no_place(api: Api, binding: Bindi
     assert b"408" in await first_line(api, f"Authorization: Bearer {api.token}\r\n", "{")
 
 
+@pytest.mark.parametrize("binding", [Binding(port=0, load=Load(body_s=0.05, body_bytes=10))])
+async def test_one_that_is_too_large_and_does_not_come_is_answered(
+    api: Api, binding: Binding
+) -> None:
+    assert b"413" in await first_line(api, "", "")
+
+
 async def test_who_is_not_known_does_not_get_to_send_a_body(api: Api) -> None:
     assert b"401" in await first_line(api, "", "")
 

@@ -77,6 +77,32 @@ async def test_logging_out_takes_the_token_of_the_browser_back(api: Api) -> None
     await client.aclose()
 
 
+async def test_a_browser_is_logged_out_with_the_token_that_it_came_with(api: Api) -> None:
+    """Also one that logged in with the token of another browser, and one with a code."""
+    tokens = api.server.service.tokens
+    made, text = await tokens.create("test")
+    first, second = (httpx2.AsyncClient(base_url=api.server.address) for _ in range(2))
+    await first.post("/v1/login", json={"token": text})
+    await second.post("/v1/login", json={"token": next(iter(first.cookies.values()))})
+    code = api.server.service.logins.new_code(made)
+    for client in (first, second):
+        assert (await client.get("/v1/me")).status_code == 200
+    await tokens.revoke(made.id)
+    for client in (first, second):
+        assert is_problem(await client.get("/v1/me"), 401, "unauthenticated")
+        await client.aclose()
+    late = await api.client.post("/v1/login", json={"code": code})
+    assert is_problem(late, 401, "unauthenticated")
+
+
+async def test_a_browser_is_logged_in_no_longer_than_its_token_lasts(api: Api) -> None:
+    tokens = api.server.service.tokens
+    short, text = await tokens.create("short", lasts_s=3600)
+    await api.client.post("/v1/login", json={"token": text})
+    browsers = [token for token in await tokens.listed() if token.parent == short.id]
+    assert [token.expires_at for token in browsers] == [short.expires_at]
+
+
 async def test_there_is_one_of_code_and_token(api: Api) -> None:
     for body in ({}, {"code": "a", "token": "b"}, {"code": None}):
         assert is_problem(await api.client.post("/v1/login", json=body), 422, "usage")

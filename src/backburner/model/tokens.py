@@ -41,6 +41,8 @@ class Token:
     last_used_at: Instant | None = None
     """To the nearest ten minutes."""
     revoked_at: Instant | None = None
+    parent: str | None = None
+    """The token that it was traded for, and with which it ends."""
 
     def holds(self, now: Instant) -> bool:
         """Whether it still opens anything."""
@@ -58,6 +60,7 @@ class Token:
             "owner": self.owner,
             "role": self.role.value,
             "session": self.session,
+            "parent": self.parent,
             "created_at": rfc3339(self.created_at),
             "expires_at": _time(self.expires_at),
             "last_used_at": _time(self.last_used_at),

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import secrets
+from dataclasses import replace
 
 from backburner.model import clock
 from backburner.model.errors import NotAllowed, NotFound, StoreUnusable, UsageError
@@ -66,6 +67,29 @@ class TokenService:
         await self._store.forget_tokens(now - _REMEMBERED)
         await self._store.add_token(token)
         return token, text
+
+    async def trade(self, token: Token, label: str, lasts_s: float) -> str:
+        """The text of a token of its own for whoever holds this one.
+
+        It opens the same, and ends at the latest when this one does. NotAllowed where this one has
+        ended meanwhile.
+        """
+        now = clock.now()
+        holds = await self.still_holds(token.id)
+        ends = now + round(lasts_s * clock.SECOND)
+        made, text = new_token(
+            token.owner,
+            token.role,
+            session=token.session,
+            label=label,
+            now=now,
+            expires_at=ends if token.expires_at is None else min(ends, token.expires_at),
+        )
+        await self._store.forget_tokens(now - _REMEMBERED)
+        child = replace(made, parent=token.parent or token.id)
+        if not holds or not await self._store.add_token(child):
+            raise NotAllowed("this token opens nothing", remedy="use another token")
+        return text
 
     async def check(self, text: str) -> Token:
         """The token of this text. NotAllowed says no more than that there is none."""

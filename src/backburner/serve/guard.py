@@ -5,6 +5,7 @@ that leads here all of a sudden (DNS rebinding), and not by a form or a script (
 """
 
 import asyncio
+import contextlib
 import ipaddress
 from http import HTTPStatus
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -160,11 +161,13 @@ class Guard:
     async def _let_pass(self, receive: Receive) -> None:
         """Who still sends hears no answer: take in the rest, unless it is out of all proportion."""
         passed = 0
-        while passed < _PASSED * self._most:
-            message = await receive()
-            if message["type"] != "http.request" or not message.get("more_body"):
-                return
-            passed += len(message.get("body", b""))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._binding.load.body_s):
+                while passed < _PASSED * self._most:
+                    message = await receive()
+                    if message["type"] != "http.request" or not message.get("more_body"):
+                        return
+                    passed += len(message.get("body", b""))
 
     def _too_large(self) -> Refused:
         return Refused(

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from starlette.responses import Response
 
+from backburner.model.errors import NotAllowed
 from backburner.model.tokens import Token
 from backburner.runtime.tokens import TokenService
 from backburner.serve.settings import Binding
 
 LASTS_S = 30 * 86400.0
-"""How long a browser stays logged in."""
+"""How long a browser stays logged in, if the token that it came with lasts as long."""
 
 HEADER = "x-backburner"
 """Only a script of our own page can send it: others would have to ask the server first."""
@@ -41,15 +42,15 @@ class Logins:
                 found = known
         return None if found is None else self._codes.pop(found)
 
-    async def let_in(self, token: Token, response: Response) -> None:
-        """Give a browser a token of its own, in a cookie that no script can read."""
-        _, text = await self._tokens.create(
-            "a browser",
-            owner=token.owner,
-            role=token.role.value,
-            session=token.session,
-            lasts_s=LASTS_S,
-        )
+    async def let_in(self, token: Token, response: Response) -> bool:
+        """Give a browser a token of its own, in a cookie that no script can read.
+
+        False where the token that it came with has ended meanwhile.
+        """
+        try:
+            text = await self._tokens.trade(token, "a browser", LASTS_S)
+        except NotAllowed:
+            return False
         response.set_cookie(
             self.cookie,
             text,
@@ -59,6 +60,7 @@ class Logins:
             httponly=True,
             samesite="strict",
         )
+        return True
 
     def shown(self, cookies: Mapping[str, str]) -> str | None:
         """The token that a browser shows."""

@@ -66,7 +66,8 @@ async def missed_of_task(store: Store, reader: Reader, after: int) -> AsyncGener
         if task is None:
             return
         known = [event for event in events if event.seq <= reader.position]
-        reader.finished = any(event.kind is EventKind.FINISHED for event in known)
+        if any(event.kind is EventKind.FINISHED for event in known):
+            reader.finished = True
         yield b"".join(encode(event, task) for event in known if after < event.seq)
 
 

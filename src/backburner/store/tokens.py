@@ -9,8 +9,8 @@ from backburner.model.tokens import Token
 class TokenStore(Protocol):
     """The durable record of who may call the HTTP API."""
 
-    async def add_token(self, token: Token) -> None:
-        """From now on it opens what it says."""
+    async def add_token(self, token: Token) -> bool:
+        """From now on it opens what it says. False, and nothing, where its parent was revoked."""
         ...
 
     async def token(self, token_id: str) -> Token | None:
@@ -26,7 +26,10 @@ class TokenStore(Protocol):
         ...
 
     async def revoke_token(self, token_id: str) -> Token | None:
-        """It opens nothing any more. None where there is none, or it was revoked before."""
+        """It opens nothing any more, and neither do those whose parent it is.
+
+        None where there is none, or it was revoked before.
+        """
         ...
 
     async def forget_tokens(self, before: Instant) -> int:

@@ -34,7 +34,7 @@ def artifacts_of(folder: AttemptFolder) -> list[Artifact]:
     try:
         with os.scandir(folder.artifacts) as entries:
             for entry in entries:
-                if entry.is_file(follow_symlinks=False) and not entry.name.startswith("."):
+                if _is_name(entry.name) and entry.is_file(follow_symlinks=False):
                     size = entry.stat(follow_symlinks=False).st_size
                     found.append(Artifact(entry.name, size, entry.path))
                     if len(found) > ARTIFACTS_MAX:
@@ -42,6 +42,11 @@ def artifacts_of(folder: AttemptFolder) -> list[Artifact]:
     except OSError:  # there are none, or the folder goes at this moment
         pass
     return sorted(found, key=lambda each: each.name)
+
+
+def _is_name(name: str) -> bool:
+    """Whether we could have named it so: a job may put anything into the folder."""
+    return name.isprintable() and not name.startswith(".")
 
 
 def check(path: str, limits: Settings) -> None:

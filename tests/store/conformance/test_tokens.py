@@ -1,5 +1,7 @@
 """Who may call: tokens are kept, used, taken back and forgotten."""
 
+from dataclasses import replace
+
 from backburner.model.policy import Role
 from backburner.model.tokens import Token, new_token
 from backburner.store.protocol import Store
@@ -54,3 +56,23 @@ async def test_what_opens_nothing_is_forgotten_after_a_while(store: Store) -> No
     assert await store.tokens() == [stays, later, await store.token(revoked.id)]
     assert await store.forget_tokens(2**62) == 2
     assert await store.tokens() == [stays]
+
+
+async def test_what_was_traded_for_a_token_is_taken_back_with_it(store: Store) -> None:
+    first = token()
+    child, sibling, late = (replace(token(), parent=first.id) for _ in range(3))
+    for made in (first, child, sibling):
+        assert await store.add_token(made)
+    assert await store.token(child.id) == child
+    revoked = await store.revoke_token(child.id)
+    assert revoked is not None
+    assert revoked.id == child.id
+    assert await store.token(first.id) == first
+    revoked = await store.revoke_token(first.id)
+    assert revoked is not None
+    assert revoked.id == first.id
+    with_it = await store.token(sibling.id)
+    assert with_it is not None
+    assert with_it.revoked_at is not None
+    assert not await store.add_token(late), "it is too late for a trade"
+    assert await store.token(late.id) is None

@@ -2,7 +2,7 @@
 import { send, taskPath } from "./api";
 import { complain, confirm, toast } from "./app.svelte";
 import { go, runLink } from "./router.svelte";
-import type { Task } from "./types";
+import { isOver, type Task } from "./types";
 import { plural } from "./words";
 
 export async function stop(task: Pick<Task, "id" | "title">, force: boolean): Promise<void> {
@@ -16,8 +16,8 @@ export async function stop(task: Pick<Task, "id" | "title">, force: boolean): Pr
   });
   if (!yes) return;
   try {
-    await send("POST", `${taskPath(task.id)}/stop`, { force });
-    toast(`Stopped: ${task.title}`);
+    const now = await send<Task>("POST", `${taskPath(task.id)}/stop`, { force });
+    toast(isOver(now.state) ? `Stopped: ${task.title}` : `Asked to stop, and still at it: ${task.title}`);
   } catch (error) {
     complain(error);
   }

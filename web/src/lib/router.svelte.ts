@@ -27,6 +27,15 @@ export function link(path: string, query: Record<string, string | string[]> = {}
   return `#${path}${text ? `?${text}` : ""}`;
 }
 
+/** A word of the path as it was before it was made fit for one; an address may be broken. */
+export function wordOf(text: string | null): string | null {
+  try {
+    return text === null ? null : decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 export const runLink = (id: string): string => link(`/runs/${encodeURIComponent(id)}`);
 
 export function go(to: string): void {

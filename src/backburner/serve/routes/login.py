@@ -20,10 +20,11 @@ async def login(request: Request, response: Response, wish: Login) -> dict[str, 
     """Trade a one-time code, or a token, for the cookie of a browser."""
     service = service_of(request)
     token = await _shown(service, wish)
-    if token is None:
+    if token is not None:
+        service.measures.count(token.id)
+    if token is None or not await service.logins.let_in(token, response):
         service.measures.guessed(client_of(request.scope))
         raise unauthenticated("this code or token opens nothing; a code works once")
-    await service.logins.let_in(token, response)
     return {"owner": token.owner, "role": token.role, "session": token.session}
 
 

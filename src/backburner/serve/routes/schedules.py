@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Response, status
 
@@ -84,7 +85,8 @@ async def add(
         signal_on_completion=wish.signal_on_completion,
         id=keyed(key, here.scope.owner, here.name, "schedule"),
     )
-    response.headers["Location"] = f"/v1/sessions/{session}/schedules/{made.id}"
+    # A header is a line of ASCII, and a name may be anything.
+    response.headers["Location"] = f"/v1/sessions/{quote(session, safe='')}/schedules/{made.id}"
     return made.document()
 
 

@@ -6,7 +6,7 @@ from backburner.model.policy import Role
 from backburner.model.tokens import Token
 
 COLUMNS = """id, owner, role, session, label, digest, created_at, expires_at, last_used_at,
-    revoked_at"""
+    revoked_at, parent"""
 """For a SELECT and for a RETURNING, in the order of the fields of a Token."""
 
 

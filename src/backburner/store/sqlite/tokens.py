@@ -20,18 +20,20 @@ class TokenChanges(Changes):
     async def tokens(self) -> list[Token]:
         return self._token_reader.tokens()
 
-    async def add_token(self, token: Token) -> None:
-        await self._count(
+    async def add_token(self, token: Token) -> bool:
+        added = await self._count(
             "token_insert",
             id=token.id,
             owner=token.owner,
             role=token.role.value,
             session=token.session,
             label=token.label,
+            parent=token.parent,
             digest=token.digest,
             created_at=token.created_at,
             expires_at=token.expires_at,
         )
+        return added == 1
 
     async def token_used(self, token_id: str, at: Instant) -> None:
         await self._count("token_used", id=token_id, at=at)
@@ -40,7 +42,8 @@ class TokenChanges(Changes):
         rows = await self._writer.write(
             lambda run: run.rows("token_revoke", id=token_id, now=clock.now())
         )
-        return to_token(rows[0]) if rows else None
+        revoked = [to_token(row) for row in rows]
+        return next((token for token in revoked if token.id == token_id), None)
 
     async def forget_tokens(self, before: Instant) -> int:
         return await self._count("tokens_forget", before=before)

@@ -8,6 +8,8 @@ CREATE TABLE token (
     -- The only session that its holder sees; NULL for all of the owner.
     session      TEXT,
     label        TEXT NOT NULL,
+    -- The token that it was traded for, and with which it ends.
+    parent       TEXT,
     -- SHA-256 of the whole token, in hexadecimal.
     digest       TEXT NOT NULL UNIQUE CHECK (length(digest) = 64),
     created_at   INTEGER NOT NULL,

@@ -842,8 +842,10 @@ RETURNING {schedule};
 DELETE FROM schedule WHERE ended_at < :before RETURNING seq;
 
 -- name: token_insert
-INSERT INTO token (id, owner, role, session, label, digest, created_at, expires_at)
-VALUES (:id, :owner, :role, :session, :label, :digest, :created_at, :expires_at)
+-- Not in trade for one that was revoked meanwhile.
+INSERT INTO token (id, owner, role, session, label, parent, digest, created_at, expires_at)
+SELECT :id, :owner, :role, :session, :label, :parent, :digest, :created_at, :expires_at
+WHERE :parent IS NULL OR EXISTS (SELECT 1 FROM token WHERE id = :parent AND revoked_at IS NULL)
 RETURNING id;
 
 -- name: token_get
@@ -856,7 +858,9 @@ SELECT {token} FROM token ORDER BY seq;
 UPDATE token SET last_used_at = max(coalesce(last_used_at, 0), :at) WHERE id = :id RETURNING id;
 
 -- name: token_revoke
-UPDATE token SET revoked_at = :now WHERE id = :id AND revoked_at IS NULL RETURNING {token};
+-- With those that it was traded for.
+UPDATE token SET revoked_at = :now WHERE :id IN (id, parent) AND revoked_at IS NULL
+RETURNING {token};
 
 -- name: tokens_forget
 -- Those that have opened nothing for a while.

@@ -216,6 +216,9 @@ def shown_in_a_browser(session: Session) -> bool:
             print(f"  a link that logs in once: {said['login']}", flush=True)
             if sys.stdin.isatty() and sys.stdout.isatty():
                 input("  Enter ends the demo, and everything of it. ")
+            else:
+                print("  There is no terminal to wait at, so it ends now. To look around, run it")
+                print("  in one, or start a dashboard of your own: backburner serve")
             return answered
         finally:
             server.terminate()

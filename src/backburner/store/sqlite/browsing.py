@@ -12,9 +12,10 @@ from backburner.store.sqlite.rows import to_json, to_signal
 
 if TYPE_CHECKING:
     from backburner.store.protocol import Scope
+    from backburner.store.sqlite.reader import Reader
 
-
-_NEWEST = 2**62
+NEWEST = 2**62
+"""Above every number: for a page that begins at the end."""
 
 
 class BrowsingReader:
@@ -58,7 +59,7 @@ class BrowsingReader:
             **({} if scope.session is None else {"session": scope.session}),
             states=to_json(states),
             channel=channel,
-            before=_NEWEST if before is None else before,
+            before=NEWEST if before is None else before,
             limit=limit,
         )
         return [to_signal(row) for row in rows]
@@ -77,15 +78,13 @@ class BrowsingReader:
 class BrowsingReads:
     """The same for the store."""
 
-    @property
-    def _browsing_reader(self) -> BrowsingReader:
-        raise NotImplementedError
+    _read: "Reader"
 
     async def children(self, task_id: str, scope: "Scope", *, limit: int = 200) -> list[Task]:
-        return self._browsing_reader.children(task_id, scope, limit)
+        return self._read.children(task_id, scope, limit)
 
     async def ended_since(self, at: Instant, scope: "Scope", *, limit: int) -> list[Task]:
-        return self._browsing_reader.ended_since(at, scope, limit)
+        return self._read.ended_since(at, scope, limit)
 
     async def newest_signals(
         self,
@@ -96,7 +95,7 @@ class BrowsingReads:
         before: int | None = None,
         limit: int,
     ) -> list[Signal]:
-        return self._browsing_reader.newest_signals(scope, states, channel, before, limit)
+        return self._read.newest_signals(scope, states, channel, before, limit)
 
     async def sessions(self, scope: "Scope", *, recent: int) -> list[SessionSummary]:
-        return self._browsing_reader.sessions(scope, recent)
+        return self._read.sessions(scope, recent)

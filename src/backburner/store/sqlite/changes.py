@@ -4,14 +4,16 @@ from typing import Any
 
 from backburner.model.events import EventKind
 from backburner.model.task import Task
+from backburner.store.sqlite.reader import Reader
 from backburner.store.sqlite.transaction import Statements
 from backburner.store.sqlite.writer import Writer
 
 
 class Changes:
-    """Writes through the one writer of the process."""
+    """Writes through the one writer of the process, and reads beside it."""
 
     _writer: Writer
+    _read: Reader
     _boot_id: str
 
     async def _change(

@@ -25,7 +25,7 @@ from backburner.model.states import ACTIVE, Kind, State
 from backburner.model.task import StopRequest, Task
 from backburner.model.worker import Worker
 from backburner.store.protocol import Scope
-from backburner.store.sqlite.browsing import BrowsingReader
+from backburner.store.sqlite.browsing import NEWEST, BrowsingReader
 from backburner.store.sqlite.connection import connect, explain, pragma
 from backburner.store.sqlite.migrations import is_current, refuse_newer
 from backburner.store.sqlite.rows import (
@@ -42,8 +42,6 @@ from backburner.store.sqlite.rows import (
 from backburner.store.sqlite.schedule_reading import ScheduleReader
 from backburner.store.sqlite.token_reading import TokenReader
 from backburner.store.sqlite.transaction import Row, Statements
-
-_NEWEST = 2**62
 
 
 class Reader(ScheduleReader, TokenReader, BrowsingReader):
@@ -116,7 +114,7 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
         values: dict[str, Any] = {
             "owner": scope.owner,
             "states": to_json(states),
-            "before": _NEWEST if before is None else before,
+            "before": NEWEST if before is None else before,
             "limit": limit,
         }
         if states and set(states) <= set(ACTIVE):  # few, among many that have ended

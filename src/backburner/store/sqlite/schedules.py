@@ -23,7 +23,7 @@ from backburner.model.schedule import (
 from backburner.store.protocol import Scope
 from backburner.store.sqlite.changes import Changes
 from backburner.store.sqlite.rows import to_json
-from backburner.store.sqlite.schedule_reading import ScheduleReader, to_schedule
+from backburner.store.sqlite.schedule_reading import to_schedule
 from backburner.store.sqlite.tasks import insert_task
 from backburner.store.sqlite.transaction import Statements
 
@@ -37,29 +37,25 @@ _SAME = (
 class ScheduleChanges(Changes):
     """See `backburner.store.schedules.ScheduleStore` for what each method promises."""
 
-    @property
-    def _schedule_reader(self) -> ScheduleReader:
-        raise NotImplementedError
-
     async def schedule(self, schedule_id: str, scope: Scope | None = None) -> Schedule | None:
-        return self._schedule_reader.schedule(schedule_id, scope)
+        return self._read.schedule(schedule_id, scope)
 
     async def find_schedules(self, prefix: str, scope: Scope, limit: int) -> list[Schedule]:
-        return self._schedule_reader.find_schedules(prefix, scope, limit)
+        return self._read.find_schedules(prefix, scope, limit)
 
     async def schedules(
         self, scope: Scope, *, states: Sequence[ScheduleState] = ()
     ) -> list[Schedule]:
-        return self._schedule_reader.schedules(scope, states)
+        return self._read.schedules(scope, states)
 
     async def due_schedules(self, now: Instant, limit: int) -> list[Schedule]:
-        return self._schedule_reader.due_schedules(now, limit)
+        return self._read.due_schedules(now, limit)
 
     async def next_firing(self) -> Instant | None:
-        return self._schedule_reader.next_firing()
+        return self._read.next_firing()
 
     async def firings(self, schedule_id: str, *, limit: int = 50) -> list[Firing]:
-        return self._schedule_reader.firings(schedule_id, limit)
+        return self._read.firings(schedule_id, limit)
 
     async def add_schedule(self, new: NewSchedule, *, limit: int) -> tuple[Schedule, bool]:
         spec = to_json(new.spec)

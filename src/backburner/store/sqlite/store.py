@@ -21,7 +21,7 @@ from backburner.model.task import StopRequest, Task
 from backburner.model.worker import Worker
 from backburner.store.protocol import Scope
 from backburner.store.sqlite import wal
-from backburner.store.sqlite.browsing import BrowsingReader, BrowsingReads
+from backburner.store.sqlite.browsing import BrowsingReads
 from backburner.store.sqlite.connection import connect
 from backburner.store.sqlite.filesystem import refuse_network, refused_kind
 from backburner.store.sqlite.messages import MessageChanges
@@ -29,12 +29,10 @@ from backburner.store.sqlite.migrations import is_current, is_older, migrate, re
 from backburner.store.sqlite.questions import QuestionChanges
 from backburner.store.sqlite.reader import Reader
 from backburner.store.sqlite.runs import RunChanges
-from backburner.store.sqlite.schedule_reading import ScheduleReader
 from backburner.store.sqlite.schedules import ScheduleChanges
 from backburner.store.sqlite.settings import SettingChanges
 from backburner.store.sqlite.signals import SignalChanges
 from backburner.store.sqlite.tasks import TaskChanges
-from backburner.store.sqlite.token_reading import TokenReader
 from backburner.store.sqlite.tokens import TokenChanges
 from backburner.store.sqlite.wake import WakeFolder
 from backburner.store.sqlite.writer import WriteLock, Writer
@@ -121,18 +119,6 @@ class SqliteStore(
         return lambda: self._listeners.pop(token, None) and None
 
     # Reading
-
-    @property
-    def _schedule_reader(self) -> ScheduleReader:
-        return self._read
-
-    @property
-    def _token_reader(self) -> TokenReader:
-        return self._read
-
-    @property
-    def _browsing_reader(self) -> BrowsingReader:
-        return self._read
 
     @property
     def outdated(self) -> bool:

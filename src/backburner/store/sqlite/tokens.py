@@ -4,21 +4,17 @@ from backburner.model import clock
 from backburner.model.clock import Instant
 from backburner.model.tokens import Token
 from backburner.store.sqlite.changes import Changes
-from backburner.store.sqlite.token_reading import TokenReader, to_token
+from backburner.store.sqlite.token_reading import to_token
 
 
 class TokenChanges(Changes):
     """See `backburner.store.tokens.TokenStore` for what each method promises."""
 
-    @property
-    def _token_reader(self) -> TokenReader:
-        raise NotImplementedError
-
     async def token(self, token_id: str) -> Token | None:
-        return self._token_reader.token(token_id)
+        return self._read.token(token_id)
 
     async def tokens(self) -> list[Token]:
-        return self._token_reader.tokens()
+        return self._read.tokens()
 
     async def add_token(self, token: Token) -> bool:
         added = await self._count(

@@ -12,7 +12,15 @@ import pytest
 
 from backburner import Backburner, EventKind, State, Task
 from backburner.model.home import Home
-from backburner.runtime.election import KeeperLock, call_keeper, keeper_pid, start_detached
+from backburner.runtime.edition import ours
+from backburner.runtime.election import (
+    KeeperLock,
+    Sitting,
+    call_keeper,
+    keeper_pid,
+    sitting_keeper,
+    start_detached,
+)
 from tests.faults.victims import (
     children_of,
     guardians_of,
@@ -102,6 +110,36 @@ def test_the_lock_is_had_once_and_is_not_lost_by_looking_at_it(home: Path) -> No
     lock.release()  # again: nothing happens
     assert keeper_pid(Home(home)) is None
     assert seen_from_outside().startswith("None <")
+
+
+def test_who_is_seen_as_the_keeper_has_said_who_it_is(home: Path) -> None:
+    """Elected and stopped by the scheduler before it could say so, it is no nameless keeper."""
+    program = (
+        "import os, sys; from pathlib import Path; from backburner.model.home import Home\n"
+        "from backburner.runtime.election import KeeperLock\n"
+        "write = os.pwrite\n"
+        "def held_up(*arguments):\n"
+        "    print('elected', flush=True); sys.stdin.readline(); return write(*arguments)\n"
+        "os.pwrite = held_up\n"
+        "lock = KeeperLock.acquire(Home(Path(sys.argv[1]))); print('seated', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(home)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == "elected\n"
+        assert sitting_keeper(Home(home)) is None
+        assert KeeperLock.acquire(Home(home)) is None
+        process.stdin.write("\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "seated\n"
+        assert sitting_keeper(Home(home)) == Sitting(process.pid, ours())
+        process.communicate()
 
 
 def test_a_keeper_in_another_container_is_a_keeper(home: Path) -> None:

@@ -3,6 +3,9 @@
 A POSIX record lock elects: it ends with its process and is not inherited by children (an flock
 would stay held by a job that was forked while we died). Its one trap is that closing any
 descriptor of the file drops the lock, so this module is the only one that opens it.
+
+The lock has two parts: who has all but the first byte is elected and says in the file who it is;
+then it takes the first byte, and is the keeper. So whoever sees a keeper can read who that is.
 """
 
 import contextlib
@@ -66,14 +69,15 @@ class KeeperLock:
             return None
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 0, 1)  # a length of 0 is all the rest
+            name = edition.said_by(os.getpid())
+            with contextlib.suppress(OSError):  # a full disk; the lock is what counts
+                os.pwrite(fd, name, 0)
+                os.ftruncate(fd, len(name))
+            fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
         except OSError:
             os.close(fd)
             return None
-        name = edition.said_by(os.getpid())
-        with contextlib.suppress(OSError):  # a full disk; the lock is what counts
-            os.pwrite(fd, name, 0)
-            os.ftruncate(fd, len(name))
         lock = cls(path, fd, edition)
         _held[path] = lock
         return lock
@@ -111,11 +115,11 @@ def sitting_keeper(home: Home) -> Sitting | None:
 
 def _holder(fd: int) -> int | None:
     if sys.platform == "linux":
-        question = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        question = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
         kind, _, _, _, pid = struct.unpack(_FLOCK, fcntl.fcntl(fd, fcntl.F_GETLK, question))
         return None if kind == fcntl.F_UNLCK else pid
     try:
-        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 0)
     except OSError:
         first = os.pread(fd, 32, 0).split(b"\n")[0]
         return int(first) if first.isdigit() else None

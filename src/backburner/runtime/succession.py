@@ -21,10 +21,6 @@ from backburner.work.process.identity import open_pidfd, read_proc
 PATIENCE_S = 30.0
 """A keeper leaves within about a second. One that takes longer is stopped, or stuck on its disk."""
 
-_SECOND_LOOK_S = 1.0
-"""A keeper says of which edition it is right after it has the lock, and not in the same moment: on
-a busy machine it may lose the processor in between."""
-
 _TURN_S = 2.0
 """Whoever has the turn for longer waits for an older keeper; who only looked is done by then."""
 
@@ -92,10 +88,6 @@ def _succeed(home: Home, *, stays: bool) -> KeeperLock | None:
             continue
         if not ours(stays=stays).may_replace(sitting.edition):
             return None
-        if sitting.edition == UNKNOWN:
-            time.sleep(_SECOND_LOOK_S)
-            if sitting_keeper(home) != sitting:
-                continue
         _ask_to_leave(home, sitting, deadline)
         stays = stays or sitting.edition.stays
 

@@ -79,7 +79,8 @@ class Job:
         self._loop = asyncio.get_running_loop()
         self._bell = asyncio.Event()
         self._pid = pid
-        self._ours = ours
+        self.ours = ours
+        """This keeper has started it."""
         self._pidfd = open_pidfd(pid) if pid is not None else None
         if self._pidfd is not None and not ours and not isinstance(inspect(folder), Alive):
             os.close(self._pidfd)  # it ended in between: that number may be somebody else's now
@@ -107,7 +108,7 @@ class Job:
         self._loop.remove_reader(self._pidfd)
         os.close(self._pidfd)
         self._pidfd = None
-        if self._ours and self._pid is not None:
+        if self.ours and self._pid is not None:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self._pid, os.WNOHANG)
 

@@ -18,7 +18,7 @@ from backburner.work import input as job_input
 from backburner.work.shell import input_of
 
 _START_S = 30.0
-"""For a keeper to come and to start it: a busy machine takes seconds for each of these processes."""
+"""For a keeper to come and to start it: a busy machine takes seconds for each process."""
 
 _TURN_S = 5.0
 """For one whose turn has not come: its queue, its time or another task may keep it for hours."""

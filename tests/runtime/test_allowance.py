@@ -241,9 +241,7 @@ async def test_x9_what_computes_longer_is_ended_and_it_is_said_why(
     shared_home: Path, line: str
 ) -> None:
     async with Backburner.open(shared_home) as bb:
-        task = await (
-            await bb.session(line).run(line, cpu_time=1)
-        ).wait()  # a busy machine has little
+        task = await (await bb.session(line).run(line, cpu_time=1)).wait()
         assert_killed(task, "used more than the CPU time limit of 1s")
         assert limits_in_force(task.record) == ["CPU time 1s for each process"]
 

@@ -18,6 +18,7 @@ from tests.waiting import wait_until_async
 LOCKER = """
 import sys, apsw
 connection = apsw.Connection(sys.argv[1])
+connection.set_busy_timeout(30000)
 connection.execute("BEGIN EXCLUSIVE")
 print("locked", flush=True)
 sys.stdin.read()

@@ -14,7 +14,6 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
-
 _FIRST_PROCESS = ["sh", "-c", '"$@"; exit', "sh"]
 """It collects whatever loses its parent, as the first process of a machine does."""
 

@@ -69,13 +69,11 @@ class Nursery:
 
     def _ask(self, arguments: Sequence[str]) -> tuple[list[int], tuple[int, int, int, int]]:
         """Their ends of the pipes, and ours."""
-        umask = os.umask(0o077)
-        os.umask(umask)
         given = {
             "arguments": list(arguments),
             "environment": dict(os.environ),
             "cwd": os.getcwd(),
-            "umask": umask,
+            "umask": _umask(),
         }
         request = os.memfd_create("request")
         with open(os.dup(request), "wb") as file:
@@ -95,6 +93,12 @@ class Nursery:
 
 def _read_at_start() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.startswith(_READ_AT_START)}
+
+
+def _umask() -> int:
+    """Without changing it for a moment: another thread may ask too, and would set that one."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(next(line for line in status.splitlines() if line.startswith("Umask:"))[6:], 8)
 
 
 def _feed(descriptor: int, data: bytes) -> None:

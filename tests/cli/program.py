@@ -87,6 +87,7 @@ class Program:
     ) -> Generator["Terminal"]:
         """The program in a terminal of this size."""
         ours, theirs = pty.openpty()
+        before = termios.tcgetattr(ours)
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         process = subprocess.Popen(
             [*COMMAND, *arguments],
@@ -97,7 +98,7 @@ class Program:
         )
         os.close(theirs)
         try:
-            yield Terminal(process, ours)
+            yield Terminal(process, ours, before)
         finally:
             process.kill()
             process.wait()
@@ -138,8 +139,10 @@ class Running:
 class Terminal:
     """A program in a terminal."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", fd: int) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", fd: int, before: list[Any]) -> None:
         self.process = process
+        self.before = before
+        """The settings that the program found."""
         self._fd = fd
         self._seen = b""
 
@@ -155,16 +158,17 @@ class Terminal:
             return False
         return True
 
-    def read_until(self, text: str) -> str:
-        """Everything that was shown, once this is in it."""
+    def read_until(self, text: str, *, then: str = "") -> str:
+        """Everything that was shown, once this is in it, and ``then`` after it."""
 
         def found() -> bool:
             self._read()
-            return text.encode() in self._seen
+            _, shown, rest = self._seen.rpartition(text.encode())
+            return bool(shown) and then.encode() in rest
 
         wait_until(
             found,
-            message=lambda: f"{text!r} is not in {self._seen!r}",
+            message=lambda: f"{text!r}, then {then!r} is not in {self._seen!r}",
         )
         return self._seen.decode()
 

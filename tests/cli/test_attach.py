@@ -45,7 +45,6 @@ def test_a_person_comes_leaves_and_comes_back(
     backburner: Program, shell: str, golden: Golden
 ) -> None:
     with backburner.in_terminal("attach", shell, columns=100, lines=30) as terminal:
-        before = terminal.settings()
         terminal.read_until("inner")
         terminal.type("echo $((6 * 7))\r")
         terminal.read_until("42")
@@ -54,7 +53,7 @@ def test_a_person_comes_leaves_and_comes_back(
         terminal.type(LEAVE)
         shown = terminal.read_to_end()
         assert terminal.process.returncode == 0
-        assert terminal.settings() == before
+        assert terminal.settings() == terminal.before
     golden.check("attach-left", shown.rpartition("\x1b[J")[2])
     assert "Ctrl-] leaves, and it goes on" in shown
     assert state(backburner, shell) == "running"
@@ -78,7 +77,8 @@ def test_ctrl_c_and_ctrl_d_go_to_the_job(backburner: Program, shell: str) -> Non
         terminal.type(CTRL_C)
         terminal.read_until("^C")
         terminal.type("echo st''ill here\r")
-        terminal.read_until("still here")
+        # At its prompt it reads keys; before that, the end of a line of none would be lost.
+        terminal.read_until("still here", then="inner")
         terminal.type(CTRL_D)
         assert "exit" in terminal.read_to_end()
         assert terminal.process.returncode == 0
@@ -87,6 +87,7 @@ def test_ctrl_c_and_ctrl_d_go_to_the_job(backburner: Program, shell: str) -> Non
 def test_a_new_size_of_the_window_is_told(backburner: Program) -> None:
     line = "trap 'stty size' WINCH; echo up; while :; do sleep 0.05; done"
     backburner("run", "--pty", "--id", "sized", "--", line)
+    wait_until(lambda: "up" in backburner("logs", "sized").out)  # from now on it hears of it
     with backburner.in_terminal("attach", "sized") as terminal:
         terminal.read_until("30 100")
         terminal.resize(columns=72, lines=18)
@@ -123,12 +124,11 @@ def test_a_signal_sends_away_and_leaves_terminal_and_job_alone(
     backburner: Program, shell: str, number: signal.Signals
 ) -> None:
     with backburner.in_terminal("attach", shell) as terminal:
-        before = terminal.settings()
         terminal.read_until("inner")
-        assert terminal.settings() != before
+        assert terminal.settings() != terminal.before
         terminal.process.send_signal(number)
         assert "left alone: shell goes on" in terminal.read_to_end()
-        assert terminal.settings() == before
+        assert terminal.settings() == terminal.before
         assert terminal.process.returncode == 130
     assert state(backburner, shell) == "running"
 
@@ -237,15 +237,16 @@ def test_show_says_how_to_give_it_input(backburner: Program) -> None:
     assert backburner("logs", "pipe").out == "sent\n"
 
 
+def sleeping(backburner: Program, id: str) -> list[int]:
+    processes = backburner("show", "--json", id).json["processes"]
+    return [each["pid"] for each in processes if each["command"] == "sleep 3600"]
+
+
 def test_it_waits_for_the_end_of_a_killed_job(backburner: Program, home: Path) -> None:
     backburner("run", "--pty", "--id", "dies", "--", "echo up; exec sleep 3600")
     with backburner.in_terminal("attach", "dies") as terminal:
         terminal.read_until("up")
-        (sleep,) = [
-            each["pid"]
-            for each in backburner("show", "--json", "dies").json["processes"]
-            if each["command"] == "sleep 3600"
-        ]
+        (sleep,) = wait_until(lambda: sleeping(backburner, "dies"))
         os.kill(sleep, signal.SIGKILL)
         assert "SIGKILL" in terminal.read_to_end()
         assert terminal.process.returncode == 1

@@ -12,6 +12,7 @@ from backburner.cli.completion import MOST
 from backburner.cli.completion_tree import commands, first_sentence
 from backburner.cli.program import COMMANDS
 from tests.cli.program import Program
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow  # short ones, and many: together they take long
 
@@ -62,6 +63,8 @@ def test_ids_and_titles_are_completed(backburner: Program, bash: Bash) -> None:
     ended = backburner("run", "--cwd", "/nowhere", "--title", "Build it", "--", "true").out.strip()
     first = backburner("run", "--title", "tests, one", "--", "sleep 60").id
     second = backburner("run", "--title", "tests, two", "--", "sleep 60").id
+    for task in (first, second):
+        wait_until(lambda task=task: task in backburner("ls", "-q", "--state", "running").out)
     assert bash("show", ended[:8]) == [ended]
     assert bash("show", "build") == [ended]  # a piece of its title, in any case
     assert bash("stop", "build") == []  # it has ended

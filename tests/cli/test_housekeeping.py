@@ -119,7 +119,8 @@ def test_e12_prune_for_room_as_a_person_sees_it(
     backburner("signals", "--ack")
     backburner("run", "--id", "untold", "--session", "other", "--wait", "--", "true")
     backburner("run", "--id", "active", "--", "head -c 300000 /dev/zero; sleep 60")
-    wait_until(lambda: (home / "tasks" / "active.1" / "output.log").stat().st_size == 300_000)
+    log = home / "tasks" / "active.1" / "output.log"
+    wait_until(lambda: log.exists() and log.stat().st_size == 300_000)
     shown = backburner("prune", "--max-size", "500K", "--all-sessions", "--dry-run")
     assert shown.code == 0
     sizes = re.compile(r"\d+\.\d kB")

@@ -15,6 +15,7 @@ def test_ls_as_a_person_sees_it(backburner: Program, golden: Golden) -> None:
     backburner("run", "--title", "never begins", "--cwd", "/nowhere", "--", "true")
     backburner("run", "--title", "too long", "--max-runtime", "0.1", "--wait", "--", "sleep 60")
     backburner("run", "--title", "stopped", "--id", "a-name-of-my-own", "--", "sleep 60")
+    wait_until(lambda: backburner("ls", "-q", "--state", "running").out)
     backburner("stop", "a-name-of-my-own")
     backburner("run", "--title", "evil \x1b[31m\x1b]0;title\x07 日本語", "--", "sleep 60")
     wait_until(lambda: backburner("ls", "-q", "--state", "running").out)

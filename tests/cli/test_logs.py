@@ -78,14 +78,16 @@ def test_a_task_that_wrote_nothing_says_so(backburner: Program) -> None:
 def test_follow_prints_as_it_is_written_and_ends_with_the_task(
     backburner: Program, tmp_path: Path
 ) -> None:
-    fifo = tmp_path / "fifo"
-    os.mkfifo(fifo)
-    backburner("run", "--id", "job", "--", f"echo first; cat {fifo}; printf half; cat {fifo}")
+    # Two: the first `cat` may not have seen its end when the second text is written.
+    one, two = tmp_path / "one", tmp_path / "two"
+    for fifo in (one, two):
+        os.mkfifo(fifo)
+    backburner("run", "--id", "job", "--", f"echo first; cat {one}; printf half; cat {two}")
     with backburner.started("logs", "-f", "job") as running:
         running.read_until("first\n")
-        fifo.write_text("second\n")
+        one.write_text("second\n")
         running.read_until("first\nsecond\n")
-        fifo.write_text(" and half\n")
+        two.write_text(" and half\n")
         done = running.end()
     assert (done.code, done.err) == (0, "")
     assert done.out == "first\nsecond\nhalf and half\n"

@@ -1,5 +1,7 @@
 """`show`: one task on one screen."""
 
+from typing import Any
+
 import pytest
 
 from tests.cli.golden import Golden
@@ -14,7 +16,11 @@ def test_show_as_a_person_sees_it(backburner: Program, golden: Golden) -> None:
         "run", "--id", "job", "--title", "a job", "--env", "CI=1", "--cwd", "/",
         "--", "seq 1 20; sleep 60; true",
     )  # fmt: skip
-    wait_until(lambda: len(backburner("show", "--json", "job").json["processes"]) == 3)
+
+    def commands() -> list[str]:
+        return [each["command"] for each in backburner("show", "--json", "job").json["processes"]]
+
+    wait_until(lambda: commands()[2:] == ["sleep 60"])
     golden.check("show-running", backburner("show", "job").out)
     backburner("stop", "job")
     golden.check("show-stopped", backburner("show", "job").out)
@@ -30,8 +36,14 @@ def test_show_as_a_person_sees_it(backburner: Program, golden: Golden) -> None:
 @pytest.mark.slow
 def test_show_as_json(backburner: Program) -> None:
     backburner("run", "--id", "job", "--", "sleep", "60")
-    wait_until(lambda: len(backburner("show", "--json", "job").json["processes"]) == 2)
-    task = backburner("show", "--json", "job").json
+
+    def under_way() -> Any:
+        shown = backburner("show", "--json", "job").json
+        return (
+            shown if [each["command"] for each in shown["processes"]][1:] == ["sleep 60"] else None
+        )
+
+    task = wait_until(under_way)
     added = {"command", "events", "signals", "processes", "questions"}
     assert task.keys() == TASK_KEYS | added
     assert task["command"] == "sleep 60"

@@ -4,6 +4,7 @@ import pytest
 
 from tests.cli.golden import Golden
 from tests.cli.program import Program
+from tests.waiting import wait_until
 
 
 @pytest.mark.slow
@@ -12,6 +13,7 @@ def test_x1_signals_are_listed_and_acknowledged(backburner: Program, golden: Gol
     backburner("run", "--id", "good", "--title", "a good one", "--wait", "--", "true")
     backburner("run", "--id", "bad", "--title", "a bad \x1b[31mone", "--wait", "--", "exit 3")
     backburner("run", "--id", "stopped", "--title", "a stopped one", "--", "sleep 60")
+    wait_until(lambda: backburner("ls", "-q", "--state", "running").out)
     backburner("stop", "stopped")
     looked = backburner("signals")
     golden.check("signals", looked.out)

@@ -31,6 +31,7 @@ def test_wait_exits_with_the_tasks_code(backburner: Program) -> None:
 def test_wait_gives_up_when_time_is_up(backburner: Program) -> None:
     backburner("run", "--id", "bad", "--wait", "--", "exit 3")
     backburner("run", "--id", "slow", "--", "sleep 60")
+    wait_until(lambda: backburner("ls", "-q", "--state", "running").out)
     up = backburner("wait", "--timeout", "0.2", "slow")
     assert (up.code, up.out) == (124, "")
     assert up.err == "backburner: time is up: sleep 60 (slow) is running\n"

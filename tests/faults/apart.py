@@ -14,9 +14,12 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
+_FIRST_PROCESS = ["sh", "-c", '"$@"; exit', "sh"]
+"""It collects whatever loses its parent, as the first process of a machine does."""
 
-def run_apart(test: str, *, own_user: bool = False) -> None:
-    """Run one test, or all of a file; fail with what it says."""
+
+def run_apart(test: str, *, own_user: bool = False, own_pids: bool = False) -> None:
+    """Run one test, or all of a file, named from `tests` on; fail with what it says."""
     __tracebackhide__ = True
     unshare = shutil.which("unshare")
     if unshare is None:
@@ -24,10 +27,12 @@ def run_apart(test: str, *, own_user: bool = False) -> None:
     options = ["--mount"]
     if own_user or os.geteuid() != 0:
         options += ["--user", "--map-root-user"]
+    if own_pids:
+        options += ["--pid", "--fork", "--kill-child", "--mount-proc", *_FIRST_PROCESS]
     plugins = ["-p", "no:cacheprovider", "-p", "tests.faults.disks"]
     pytest_again = [sys.executable, "-m", "pytest", "-q", *plugins]
     run = subprocess.run(
-        [unshare, *options, *pytest_again, f"tests/faults/{test}"],
+        [unshare, *options, *pytest_again, f"tests/{test}"],
         cwd=REPOSITORY,
         capture_output=True,
         text=True,

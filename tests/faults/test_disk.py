@@ -18,6 +18,7 @@ from tests.waiting import wait_until_async
 LOCKER = """
 import sys, apsw
 connection = apsw.Connection(sys.argv[1])
+connection.set_busy_timeout(30000)
 connection.execute("BEGIN EXCLUSIVE")
 print("locked", flush=True)
 sys.stdin.read()
@@ -36,13 +37,13 @@ connection.execute("ROLLBACK")
 )
 def test_x3_on_a_full_disk(case: str) -> None:
     """Promise 4: a full disk ends nothing that runs, damages nothing, and passes."""
-    run_apart(f"on_a_full_disk.py::{case}")
+    run_apart(f"faults/on_a_full_disk.py::{case}")
 
 
 @pytest.mark.slow
 def test_x3_on_a_read_only_disk() -> None:
     """Issue 2, part 8: a home on a read-only file system."""
-    run_apart("on_a_read_only_disk.py")
+    run_apart("faults/on_a_read_only_disk.py")
 
 
 @contextlib.contextmanager

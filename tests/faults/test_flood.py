@@ -138,7 +138,7 @@ async def test_x3_a_daemon_that_floods_stays_bounded(home: Path) -> None:
 
 def test_x3_a_flood_is_bounded_without_inotify_watches() -> None:
     """X3: a limit that editors and file watchers use up."""
-    run_apart("on_few_watches.py", own_user=True)
+    run_apart("faults/on_few_watches.py", own_user=True)
 
 
 def files_of(task: Task) -> list[os.stat_result]:

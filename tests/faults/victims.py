@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import os
 import secrets
+import shutil
 import signal
 from collections.abc import Generator
 from pathlib import Path
@@ -189,6 +190,16 @@ def let_keepers_leave(home: Path) -> None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
         return not keepers_of(home) and not guardians_of(home)
+
+    wait_until(gone)
+
+
+def take_away(home: Path) -> None:
+    """Remove a home under its keeper, which puts a file in the way at any moment, or takes one."""
+
+    def gone() -> bool:
+        shutil.rmtree(home, ignore_errors=True)
+        return not home.exists()
 
     wait_until(gone)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -35,6 +34,7 @@ from tests.faults.victims import (
     nobody_keeps,
     processes_with,
     sleepers,
+    take_away,
     unique_seconds,
     wait_for_keeper,
 )
@@ -46,6 +46,16 @@ pytestmark = pytest.mark.slow  # short ones, and many: together they take long
 def call_guardian(home: Path) -> None:
     """Start a guardian, whether there is one or not."""
     start_detached([sys.executable, "-m", "backburner.keeper.guardian", str(home)], Home(home))
+
+
+async def run_under_one_guardian(bb: Backburner, *lines: str) -> tuple[list[Task], int]:
+    """The tasks, and the guardian: where a start takes long, its application calls a second."""
+    with nobody_keeps(bb.home.root):
+        tasks = [await bb.session("s").run(line) for line in lines]
+    call_guardian(bb.home.root)
+    wait_for_keeper(bb.home.root)
+    (guardian,) = guardians_of(bb.home.root)
+    return tasks, guardian
 
 
 def only_one_of_each(home: Path) -> bool:
@@ -174,9 +184,9 @@ async def test_a_job_does_not_hold_the_lock_of_its_dead_keeper(home: Path) -> No
 async def test_x2_the_guardian_brings_a_killed_keeper_back_again_and_again(home: Path) -> None:
     seconds = unique_seconds()
     async with Backburner.open(home) as bb:
-        task = await bb.session("s").run(f"echo begun; exec 2>&-; sleep {seconds} & wait; exit 4")
+        line = f"echo begun; exec 2>&-; sleep {seconds} & wait; exit 4"
+        (task,), guardian = await run_under_one_guardian(bb, line)
         wait_until(lambda: sleepers(seconds))
-        (guardian,) = guardians_of(home)
         keeper = None
         for _ in range(3):
             keeper = wait_for_keeper(home, other_than=keeper)
@@ -195,12 +205,11 @@ async def test_x2_the_guardian_brings_a_killed_keeper_back_again_and_again(home:
 async def test_x2_a_killed_guardian_is_replaced_and_guards(home: Path) -> None:
     seconds = unique_seconds()
     async with Backburner.open(home) as bb:
-        task = await bb.session("s").run(f"sleep {seconds}")
+        (task,), guardian = await run_under_one_guardian(bb, f"sleep {seconds}")
         keeper = wait_for_keeper(home)
         for _ in range(2):
-            (guardian,) = wait_until(lambda: guardians_of(home))
             kill(guardian)
-            wait_until(lambda: guardians_of(home), message="no new guardian")
+            (guardian,) = wait_until(lambda: guardians_of(home), message="no new guardian")
             assert keeper_of(home) == keeper
         kill(keeper)
         wait_for_keeper(home, other_than=keeper)
@@ -328,15 +337,19 @@ async def test_a_task_that_is_created_while_a_keeper_leaves_is_not_stuck(
     was_there: list[bool] = []
 
     async def try_moments(home: Path) -> None:
-        moment, step = 1.0, 0.2
+        there, left = 0.0, None  # between these it leaves
+        moment = 1.0
         async with Backburner.open(home) as bb:
             session = bb.session("s")
             for _ in range(7):
                 await (await session.run("true")).wait(30)
                 await pause_async(moment, because="the keeper leaves about now")
                 was_there.append(keeper_of(home) is not None)
-                moment = max(0.001, moment + (step if was_there[-1] else -step))
-                step /= 1.5
+                if was_there[-1]:
+                    there = max(there, moment)
+                else:
+                    left = moment
+                moment = 2 * there if left is None else (there + left) / 2
                 task = await session.run("true")
                 await task.wait(30)
                 assert task.state is State.SUCCEEDED
@@ -355,7 +368,7 @@ async def test_x2_a_home_that_vanishes_takes_its_jobs_and_its_keeper_along(home:
         await session.run(f"env -i setsid sleep {seconds}")
         await session.run(f"sleep {seconds} & disown")
         wait_until(lambda: len(sleepers(seconds)) == 3)
-    shutil.rmtree(home)
+    take_away(home)
     wait_until(lambda: not processes_with(seconds))
     wait_until(lambda: not keepers_of(home) and not guardians_of(home))
 
@@ -370,7 +383,7 @@ async def test_x2_a_home_that_is_made_anew_at_once_does_not_hide_that_the_old_on
         await bb.session("s").run(f"sleep {old}", max_runtime=None)
         wait_until(lambda: sleepers(old))
         old_keeper = wait_for_keeper(home)
-    shutil.rmtree(home)
+    take_away(home)
     async with Backburner.open(home) as bb:
         task = await bb.session("s").run(f"sleep {new}")
         await wait_until_async(lambda: sleepers(new))
@@ -434,12 +447,11 @@ async def test_a_keeper_collects_its_jobs_and_keeps_no_descriptor(home: Path) ->
 @pytest.mark.slow
 async def test_jobs_of_a_dead_keeper_are_collected_by_the_guardian(home: Path) -> None:
     async with Backburner.open(home) as bb:
-        tasks = [await bb.session("s").run("sleep 3600") for _ in range(5)]
-        (guardian,) = wait_until(lambda: guardians_of(home))
-        dead = kill_keeper(home)
+        tasks, guardian = await run_under_one_guardian(bb, *["sleep 3600"] * 5)
+        # Before this application has a turn: it might call another guardian, with a keeper.
+        keeper = wait_for_keeper(home, other_than=kill_keeper(home))
         for task in tasks:
             await task.stop(force=True)
-        keeper = wait_for_keeper(home, other_than=dead)
         wait_until(lambda: children_of(guardian) == [keeper])
 
 

@@ -94,7 +94,7 @@ async def test_x2_what_a_killed_wrapper_left_running_can_be_stopped(home: Path, 
 async def test_a5_what_a_killed_wrapper_left_running_is_limited(home: Path) -> None:
     seconds = unique_seconds()
     async with Backburner.open(home) as bb:
-        task = await bb.session("s").run(f"sleep {seconds} & wait", max_runtime=4)
+        task = await bb.session("s").run(f"sleep {seconds} & wait", max_runtime=10)
         wait_until(lambda: sleepers(seconds))
         await task.refresh()
         kill(wrapper_of(task))
@@ -203,7 +203,6 @@ from backburner import Backburner
 async def main():
     async with Backburner.open(sys.argv[1]) as bb:
         task = await bb.session("inner").run("sleep " + sys.argv[2])
-        print(task.id, flush=True)
         await task.wait()
 asyncio.run(main())
 """
@@ -229,7 +228,8 @@ async def test_x2_a_keeper_that_a_job_has_started_survives_the_stop_of_that_job(
         kill(*sleepers(flag))
         wait_until(lambda: sleepers(seconds))
         keeper = wait_for_keeper(inner)
-        task_id = (await outer.output()).text.split()[-1]
+        # The job may not have heard yet that it has started one.
+        ((task_id,),) = rows(inner, "SELECT id FROM task WHERE session = 'inner'")
         if which == "another home":
             call = await bb.session("s").run("true")  # its own keeper is back with this
             await call.wait(30)
@@ -275,12 +275,16 @@ async def test_e11_after_a_reboot_what_ran_is_orphaned_and_told(home: Path) -> N
         assert "died" in told.text
 
 
-async def test_e11_after_a_reboot_a_code_on_disk_is_still_the_truth(home: Path) -> None:
+async def test_e11_after_a_reboot_a_code_on_disk_is_still_the_truth(
+    home: Path, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
     async with Backburner.open(home) as bb:
-        task = await bb.session("s").run("sleep 0.3; exit 12")
+        task = await bb.session("s").run(f"until [ -e {go} ]; do sleep 0.05; done; exit 12")
         folder = bb.home.attempt(task.id, 1)
         wait_until(lambda: has_begun(folder))
         kill_all_of_ours(home)
+        go.touch()
         wait_until(lambda: isinstance(inspect(folder), Ended))
     as_after_a_reboot(home)
     async with Backburner.open(home) as bb:

@@ -13,6 +13,7 @@ from backburner.model.home import Home
 from backburner.runtime.edition import ours
 from backburner.runtime.election import sitting_keeper
 from backburner.runtime.succession import dismiss
+from backburner.work.process.condition import Ended, inspect
 from tests.faults.record import rows
 from tests.faults.victims import (
     guardians_of,
@@ -135,6 +136,7 @@ async def test_x9_a_newer_version_that_takes_over_from_one_that_stays_stays_too(
     kill(sitting.pid)
     wait_for_keeper(home, other_than=sitting.pid)
     wait_until(lambda: stays(home), message="its guardian did not know that it is to stay")
+    wait_until(lambda: len(keepers_of(home)) == 1, message="another one is on its way")
     dismiss(Home(home))
     assert keeper_of(home) is None
 
@@ -153,9 +155,11 @@ async def test_x9_started_at_boot_it_fails_what_was_orphaned_and_tells(home: Pat
         await wait_until_async(lambda: sleepers(seconds))
     kill_all_of_ours(home)
     kill(*sleepers(seconds))
+    folder = Home(home).attempt(task.id, 1)
+    wait_until(lambda: isinstance(inspect(folder), Ended))  # else it would be written below
     with Raw(home / "backburner.db") as raw:
         raw("UPDATE task SET boot_id = 'the boot before'")
-    (home / "tasks" / f"{task.id}.1" / "wrapper").write_text("4711\n")  # no exit code on disk
+    Path(folder.wrapper).write_text("4711\n")  # no exit code on disk
     service = start_service(home)
     wait_until(lambda: rows(home, "SELECT state FROM task") == [("failed",)])
     assert rows(home, "SELECT key, state FROM signal") == [(f"{task.id}:end", "pending")]

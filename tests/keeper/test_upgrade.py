@@ -125,7 +125,7 @@ async def test_x9_a_newer_keeper_is_left_alone_and_works_for_older_programs(
         assert keeper_of(home) == keeper
         assert version_of_keeper(home) == "99.0"
         await (await bb.session("test").task("theirs")).stop(force=True)
-        assert one_keeper(home)
+        wait_until(lambda: one_keeper(home))
 
 
 async def test_x9_starts_of_both_versions_come_in_while_one_takes_over(

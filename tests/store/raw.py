@@ -11,6 +11,7 @@ class Raw:
 
     def __init__(self, path: Path) -> None:
         self._connection = apsw.Connection(str(path))
+        self._connection.set_busy_timeout(30_000)  # others may be writing at this moment
         # apsw's types name a class that Python 3.11 does not have, so they are unknown to us.
         self._execute: Any = self._connection.cursor().execute  # pyright: ignore[reportUnknownMemberType]
 

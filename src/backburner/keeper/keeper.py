@@ -13,6 +13,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from backburner.keeper.guardian import GOODBYE, STAY, STAYING
@@ -168,12 +169,15 @@ async def run(root: Path, line_fd: int | None, *, stays: bool = False) -> None:
     told = asyncio.Event()  # from the start: else it would die, and its guardian start it again
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, told.set)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])  # its guardian has blocked it
-    lock = _take_office(home, stays=stays)
-    while lock is not None:
-        stays = lock.edition.stays
-        if stays and line is not None:
+
+    def will_stay() -> None:
+        if line is not None:
             with contextlib.suppress(OSError):  # no guardian: the next one is told
                 line.send(STAYING)
+
+    lock = _take_office(home, stays=stays, will_stay=will_stay)
+    while lock is not None:
+        stays = lock.edition.stays
         _begin_log_anew(home)
         _raise_open_files()
         try:
@@ -188,9 +192,9 @@ async def run(root: Path, line_fd: int | None, *, stays: bool = False) -> None:
             line.send(GOODBYE)
 
 
-def _take_office(home: Home, *, stays: bool) -> KeeperLock | None:
+def _take_office(home: Home, *, stays: bool, will_stay: Callable[[], None]) -> KeeperLock | None:
     try:
-        return take_office(home, stays=stays)
+        return take_office(home, stays=stays, will_stay=will_stay)
     except KeeperUnreachable as error:
         report(str(error))
         return None

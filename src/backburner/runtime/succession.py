@@ -10,7 +10,7 @@ import os
 import select
 import signal
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 from backburner.model.errors import KeeperUnreachable
 from backburner.model.home import Home
@@ -27,18 +27,21 @@ _TURN_S = 2.0
 _NAP_S = 0.02
 
 
-def take_office(home: Home, *, stays: bool = False) -> KeeperLock | None:
+def take_office(
+    home: Home, *, stays: bool = False, will_stay: Callable[[], None] = lambda: None
+) -> KeeperLock | None:
     """The keeper lock, for a keeper; None where there is one that is as good, or one that waits.
 
     KeeperUnreachable where an older one does not leave. To have the place of one that stays is to
-    stay too: whoever installed the service wants a keeper that is always there.
+    stay too: whoever installed the service wants a keeper that is always there. ``will_stay`` is
+    called when that is known, before the older one is asked: who dies after that is not the last.
     """
     # One at a time, or one that came later could have the place before the one that waits for it.
     turn = _wait_for_turn(home)
     if turn is None:
         return None  # the one that waits for an older keeper to leave will do
     try:
-        return _succeed(home, stays=stays)
+        return _succeed(home, stays=stays, will_stay=will_stay)
     finally:
         turn.release()
 
@@ -76,7 +79,9 @@ def _wait_for_turn(home: Home) -> KeeperLock | None:
     return turn
 
 
-def _succeed(home: Home, *, stays: bool) -> KeeperLock | None:
+def _succeed(
+    home: Home, *, stays: bool, will_stay: Callable[[], None] = lambda: None
+) -> KeeperLock | None:
     deadline = time.monotonic() + PATIENCE_S
     while True:
         lock = KeeperLock.acquire(home, stays=stays)
@@ -88,8 +93,10 @@ def _succeed(home: Home, *, stays: bool) -> KeeperLock | None:
             continue
         if not ours(stays=stays).may_replace(sitting.edition):
             return None
+        if sitting.edition.stays and not stays:
+            stays = True
+            will_stay()
         _ask_to_leave(home, sitting, deadline)
-        stays = stays or sitting.edition.stays
 
 
 def _ask_to_leave(home: Home, sitting: Sitting, deadline: float) -> None:

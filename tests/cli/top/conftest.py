@@ -6,6 +6,13 @@ from pathlib import Path
 import pytest
 
 from backburner import Backburner
+from backburner.cli.top import bar
+
+
+@pytest.fixture(autouse=True)
+def lasting_notices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a notice is about may take longer to be seen than a notice usually stands there."""
+    monkeypatch.setattr(bar, "_NOTICE_S", 600)
 
 
 @pytest.fixture

@@ -26,13 +26,12 @@ def test_leaving_leaves_every_job_alone(
     backburner: Program, job: str, keys: str, status: int
 ) -> None:
     with backburner.in_terminal("top", columns=80, lines=24) as terminal:
-        before = terminal.settings()
         terminal.read_until("its output")
-        assert terminal.settings() != before
+        assert terminal.settings() != terminal.before
         terminal.type(keys)
         shown = terminal.read_to_end()
         assert terminal.process.returncode == status
-        assert terminal.settings() == before
+        assert terminal.settings() == terminal.before
     assert OTHER_SCREEN in shown
     assert shown.rindex(FIRST_SCREEN) > shown.index("its output")
     assert "Traceback" not in shown
@@ -47,13 +46,12 @@ def test_whoever_ends_it_gets_the_terminal_back(
     backburner: Program, job: str, arguments: list[str], ending: signal.Signals
 ) -> None:
     with backburner.in_terminal(*arguments) as terminal:
-        before = terminal.settings()
         terminal.read_until("a job")
         terminal.process.send_signal(ending)
         shown = terminal.read_to_end()
         assert terminal.process.returncode == 143
         assert terminal.settings()[3] & termios.ECHO
-        assert terminal.settings()[3] == before[3] | termios.ECHO
+        assert terminal.settings()[3] == terminal.before[3] | termios.ECHO
     assert FIRST_SCREEN in shown
     assert "\x1b[?25h" in shown  # the cursor is seen
     assert "Traceback" not in shown

@@ -20,6 +20,8 @@ class Bell:
     def __init__(self) -> None:
         self._rung = asyncio.Event()
         self.count = 0
+        self.took = 0
+        """From the change to the call, the last time."""
 
     def __call__(self) -> None:
         self.count += 1
@@ -29,8 +31,10 @@ class Bell:
         """Make a change, and wait for the next call."""
         self._rung.clear()
         result = await change
+        began = clock.boot_now()
         async with asyncio.timeout(30):
             await self._rung.wait()
+        self.took = clock.boot_now() - began
         return result
 
 
@@ -60,9 +64,8 @@ async def test_e7_other_processes_are_woken_in_far_less_than_a_second(
     (await open_another()).on_change(bell)
     took: list[int] = []
     for _ in range(9):
-        began = clock.boot_now()
         await bell.rings_after(queued(store))
-        took.append(clock.boot_now() - began)
+        took.append(bell.took)
     assert sorted(took)[4] < SECOND // 3
 
 

@@ -11,7 +11,7 @@ from backburner.model.errors import LimitReached, UsageError
 from backburner.work.holder import frames
 from backburner.work.input import InputLine, resize, send, send_eof
 from backburner.work.process.condition import Ended
-from tests.faults.victims import is_running
+from tests.faults.victims import arguments_of, is_running
 from tests.waiting import wait_until
 from tests.work.holder.conftest import Held, StartHeld
 
@@ -20,6 +20,11 @@ pytestmark = pytest.mark.slow  # short ones, and many: together they take long
 
 def lines(job: Held) -> list[str]:
     return job.output().decode().replace("\r\n", "\n").splitlines()
+
+
+def runs(job: Held, program: str) -> bool:
+    pids = job.started.tree.members()
+    return any(arguments_of(pid)[:1] == [program] for pid in pids)
 
 
 def test_all_three_streams_are_one_terminal_of_the_size_that_was_told(hold: StartHeld) -> None:
@@ -60,6 +65,7 @@ def test_prompts_are_answered_as_a_person_would(hold: StartHeld) -> None:
 def test_control_characters_are_those_of_a_terminal(hold: StartHeld) -> None:
     job = hold("trap 'echo interrupted' INT; echo up; cat; echo then; cat; echo over", input="pty")
     job.said("up")
+    wait_until(lambda: runs(job, "cat"))  # else the shell hears it before it, and goes on to it
     send(job.folder, b"\x03")
     job.said("interrupted")
     job.said("then")
@@ -117,9 +123,10 @@ def test_what_a_job_leaves_in_its_terminal_does_not_hold_it(hold: StartHeld) -> 
 
 
 def test_a_flood_that_goes_on_after_the_end_does_not_hold_it_either(hold: StartHeld) -> None:
-    job = hold("trap '' HUP; yes & sleep 0.2", input="pty")
+    job = hold("trap '' HUP; yes & read x", input="pty")
+    wait_until(lambda: len(job.output()) > 1000)
+    send(job.folder, b"\n")
     assert job.ended() == Ended(0, by_signal=False)
-    assert len(job.output()) > 1000
 
 
 def test_a_job_that_closes_its_terminal_for_a_while_has_not_hung_up(hold: StartHeld) -> None:

@@ -28,7 +28,6 @@ def serving(
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
             with contextlib.suppress(OSError):
-                self.request.settimeout(0.5)
                 request = b""
                 while not request.endswith(b"\r\n\r\n"):
                     request += self.request.recv(1) or b"\r\n\r\n"
@@ -41,7 +40,7 @@ def serving(
 
         def get_request(self) -> tuple[socket.socket, object]:
             connection, address = super().get_request()
-            connection.settimeout(0.5)
+            connection.settimeout(30)
             if context is not None:
                 connection = context.wrap_socket(connection, server_side=True)
             return connection, address

@@ -37,8 +37,8 @@ def number_of(server: socket.socket) -> int:
 async def test_x4_a_port_of_the_job_is_ready(server: socket.socket) -> None:
     port = number_of(server)
     found = listeners(port)
-    assert found is not None
-    assert [one.address for one in found] == [server.getsockname()[0]]
+    assert found is not None  # others may have that number at other addresses
+    assert server.getsockname()[0] in [one.address for one in found]
     answer = await PortProbe(port, lambda: [os.getpid()]).look()
     assert (answer.ready, answer.text) == (True, f"it listens on port {port}")
 
@@ -51,8 +51,7 @@ async def test_x4_a_port_of_somebody_else_is_not(server: socket.socket) -> None:
 
 
 async def test_x4_a_closed_port_is_not() -> None:
-    with listening(socket.AF_INET, "127.0.0.1") as server:
-        port = number_of(server)
+    port = 1  # not one that the system gives out: somebody else might have it by now
     answer = await PortProbe(port, lambda: [os.getpid()]).look()
     assert (answer.ready, answer.text) == (False, "")
 

@@ -25,7 +25,13 @@ from backburner.work.process.condition import (
     settle,
 )
 from backburner.work.process.wrapper import Launch, is_wrapper, problem
-from tests.faults.victims import all_pids, is_running, processes_with, unique_seconds
+from tests.faults.victims import (
+    all_pids,
+    children_of,
+    is_running,
+    processes_with,
+    unique_seconds,
+)
 from tests.waiting import wait_until
 from tests.work.process.conftest import Started, StartWrapper
 
@@ -50,7 +56,8 @@ def child_of(started: Started) -> int:
     """The command, once it runs, and is no copy of its shell any more."""
 
     def running() -> int | None:
-        others = [pid for pid in started.tree.members() if not is_wrapper(pid)]
+        # Not by their numbers: those of what it has started itself may be smaller.
+        others = [pid for pid in children_of(started.pid) if not is_wrapper(pid)]
         return others[0] if others else None
 
     return wait_until(running)

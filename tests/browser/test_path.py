@@ -159,6 +159,7 @@ def test_after_a_restart_the_page_goes_on_where_it_was(
     task = dashboard.run(
         f"seq 1 2000; until [ -e {gate} ]; do sleep 0.1; done; echo after; sleep 600"
     )
+    wait_until(lambda: "2000\n" in dashboard.call("GET", f"/v1/tasks/{task}/output")["text"])
     page = dashboard.page(f"/runs/{task}?line=700")
     row = page.locator("[data-line='700']")
     expect(row).to_be_in_viewport()
@@ -176,6 +177,21 @@ def test_after_a_restart_the_page_goes_on_where_it_was(
     expect(row).to_be_in_viewport()
     page.get_by_role("button", name="1 new line").click()
     expect(page.get_by_role("log")).to_contain_text("after")
+    dashboard.call("POST", f"/v1/tasks/{task}/stop", {"force": True})
+    chip(page, "canceled")
+
+
+def test_a_line_that_is_still_to_be_written_is_gone_to_when_it_is(
+    dashboard: Dashboard, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    task = dashboard.run(f"echo 1; until [ -e {gate} ]; do sleep 0.1; done; seq 2 2000; sleep 600")
+    page = dashboard.page(f"/runs/{task}?line=700")
+    expect(page.get_by_role("log")).to_contain_text("1")
+    gate.touch()
+    row = page.locator("[data-line='700']")
+    expect(row).to_be_in_viewport()
+    expect(row).to_have_class(re.compile("marked"))
     dashboard.call("POST", f"/v1/tasks/{task}/stop", {"force": True})
     chip(page, "canceled")
 

@@ -192,7 +192,9 @@ def test_another_key_leaves(backburner: Program) -> None:
 
 def test_screen_programs_work(backburner: Program, tmp_path: Path) -> None:
     (tmp_path / "numbers").write_text("".join(f"line {n}\n" for n in range(1, 500)))
-    backburner("run", "--pty", "--id", "less", "--", "less", str(tmp_path / "numbers"))
+    # Of the size of the terminal: a key that comes while it draws anew for another is lost to it.
+    size = ("--size", "100x10")
+    backburner("run", "--pty", *size, "--id", "less", "--", "less", str(tmp_path / "numbers"))
     with backburner.in_terminal("attach", "less", lines=10) as terminal:
         terminal.read_until("line 8")
         terminal.type("G")

@@ -7,11 +7,11 @@ A request that continues a thread, and so brings only what is new, is made whole
 import contextlib
 import itertools
 import json
-import threading
 from collections.abc import Callable, Generator, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
+from tests.http_server import serving
 from tests.openai_server import Asked, Calls, Says
 
 KEY = "sk-ant-the-right-key"
@@ -135,13 +135,5 @@ def anthropic_server(model: Model = _good_day) -> Generator[str]:
     Handler.model = staticmethod(model)
     Handler.threads = {}
     Handler.numbers = itertools.count(1)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(Handler) as port:
+        yield f"http://127.0.0.1:{port}"

@@ -11,9 +11,10 @@ import json
 import threading
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Literal
 
+from tests.http_server import serving
 from tests.waiting import wait_until
 
 USAGE = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
@@ -379,15 +380,9 @@ def openai_server(*turns: Scripted) -> Generator[OpenAIServer]:
     class Handler(_Handler):
         """Knows its server."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    running = Handler.running = OpenAIServer(server.server_address[1], list(turns))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield running
-    finally:
-        running.closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(Handler) as port:
+        running = Handler.running = OpenAIServer(port, list(turns))
+        try:
+            yield running
+        finally:
+            running.closing.set()

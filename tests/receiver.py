@@ -10,11 +10,12 @@ import socket
 import threading
 from collections.abc import Generator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from standardwebhooks import Webhook
 
+from tests.http_server import serving
 from tests.waiting import wait_until
 
 LATER_S = 700
@@ -67,11 +68,12 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         headers = {name.lower(): value for name, value in self.headers.items()}
+        answer = self.running.answer  # before it is seen to have come: then a test changes that
         self.running.received.append(Received(self.path, headers, body))
         name, _, rest = self.path.partition("?")[0].strip("/").partition("/")
         with contextlib.suppress(OSError):
-            if self.running.answer is not None:
-                self._say(self.running.answer)
+            if answer is not None:
+                self._say(answer)
             elif name == "status":
                 self._say(int(rest))
             else:
@@ -131,15 +133,9 @@ def receiver() -> Generator[Receiver]:
     class Handler(_Handler):
         """Knows its server."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    running = Handler.running = Receiver(server.server_address[1])
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield running
-    finally:
-        running.closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(Handler) as port:
+        running = Handler.running = Receiver(port)
+        try:
+            yield running
+        finally:
+            running.closing.set()

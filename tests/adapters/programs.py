@@ -104,6 +104,6 @@ def run_program(
             cwd=folder,
             capture_output=True,
             text=True,
-            timeout=90,
+            timeout=240,
             check=False,
         )

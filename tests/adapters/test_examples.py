@@ -27,6 +27,7 @@ def on_the_page(program: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)  # a whole framework is loaded, on a machine that may be busy
 @pytest.mark.usefixtures("frameworks")
 @pytest.mark.parametrize("framework", FRAMEWORKS, ids=lambda each: each.program)
 def test_x7_the_example_does_what_the_page_says(

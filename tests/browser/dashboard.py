@@ -11,6 +11,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Page
 
+from tests.ports import free_port
 from tests.waiting import wait_until
 
 PATIENCE = 60_000
@@ -37,8 +38,9 @@ class Dashboard:
 
     # The server
 
-    def start(self, port: int = 0) -> None:
+    def start(self, port: int | None = None) -> None:
         """Serve, and return when requests are answered."""
+        port = free_port() if port is None else port
         command = [sys.executable, "-m", "backburner.cli", "serve", "--port", str(port), "--json"]
         self._server = subprocess.Popen(
             [*command, "--log-level", "error"],

@@ -5,6 +5,7 @@ holder of the keeper lock.
 """
 
 import contextlib
+import fcntl
 import os
 import secrets
 import shutil
@@ -57,12 +58,17 @@ def _program(pid: int) -> str:
 
 def is_running(pid: int) -> bool:
     """Whether it is there, and more than an entry that nobody has collected."""
+    return _state(pid) not in ("", "Z", "X")
+
+
+def _state(pid: int) -> str:
+    """The letter of the kernel; nothing where it is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             stat = file.read()
     except OSError:
-        return False
-    return stat[stat.rindex(b")") + 2 :][:1] not in (b"Z", b"X")
+        return ""
+    return stat[stat.rindex(b")") + 2 :][:1].decode()
 
 
 def children_of(pid: int) -> list[int]:
@@ -105,6 +111,23 @@ def kill(*pids: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not any(is_running(pid) for pid in pids), message=f"{pids} survived SIGKILL")
+
+
+def suspend(home: Path, pid: int) -> None:
+    """Stop it (SIGSTOP), but not in the middle of a write: nobody else could write any more."""
+
+    def between_writes() -> bool:
+        os.kill(pid, signal.SIGSTOP)
+        wait_until(lambda: _state(pid) == "T", message=f"{pid} does not stop")
+        with open(Home(home).write_lock, "rb") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:  # by this one, or by another that is not stopped
+                os.kill(pid, signal.SIGCONT)
+                return False
+        return True
+
+    wait_until(between_writes, message=f"{pid} writes without end")
 
 
 def wait_for_keeper(home: Path, *, other_than: int | None = None) -> int:

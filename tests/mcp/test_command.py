@@ -14,11 +14,12 @@ from backburner.model.errors import UsageError
     [
         (["--wrap"], "needs the command or the address"),
         (["npx", "some-server"], "for --wrap only"),
-        (["--json"], "goes with --http"),
+        (["--json"], "--json goes with --http"),
+        (["--tokens"], "--tokens goes with --http"),
         (["--budget", "soon"], "--budget"),
         (["--http", "70000"], "--http"),
-        (["--http", "0", "--host", "0.0.0.0"], "without tokens"),
-        (["--http", "0", "--host", "example.com", "--wrap", "--", "x"], "without tokens"),
+        (["--http", "0", "--host", "0.0.0.0"], "not encrypted"),
+        (["--http", "0", "--host", "example.com", "--wrap", "--", "x"], "not encrypted"),
     ],
 )
 def test_x6_mistakes_on_the_command_line_are_told(home: Path, words: list[str], said: str) -> None:

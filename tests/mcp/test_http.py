@@ -10,7 +10,8 @@ import httpx2
 import pytest
 
 from backburner import UsageError
-from backburner.mcp.access import LOOPBACK, check_bound
+from backburner.mcp.access import check_bound
+from backburner.model.address import LOOPBACK
 from tests.mcp.client import connected
 from tests.mcp.conftest import Serve
 from tests.mcp.wrap.conftest import WRAPPED
@@ -87,7 +88,7 @@ async def test_x6_nobody_else_can_reach_it(home: Path, serve_http: Serve) -> Non
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.7", "example.com", "", "127.1"])
 def test_x6_every_address_that_others_could_reach_is_refused(host: str) -> None:
-    with pytest.raises(UsageError, match="without tokens"):
+    with pytest.raises(UsageError, match="not encrypted"):
         check_bound(host)
 
 

@@ -310,7 +310,7 @@ async def test_x6_a_subscription_without_the_extension_is_refused(home: Path) ->
 @pytest.mark.slow
 async def test_x6_headers_have_to_name_the_task(serve_http: Serve) -> None:
     url, _ = serve_http(*FIXTURE, "--http", "0")
-    async with connected(url, tasks=True) as client, httpx2.AsyncClient() as http:
+    async with connected(url, tasks=True) as client, httpx2.AsyncClient(timeout=60) as http:
         task = (await as_task(client, "slow_compute", {"seconds": 600})).task_id
 
         async def get(**headers: str) -> tuple[int, dict[str, Any]]:

@@ -18,6 +18,13 @@ def server() -> Iterator[Receiver]:
 
 
 @pytest.fixture
+def nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is not told of a change does not find it by looking now and then either."""
+    for place in ("store.sqlite.store", "runtime.signals", "runtime.followup"):
+        monkeypatch.setattr(f"backburner.{place}._LOOK_EVERY_S", 3600.0)
+
+
+@pytest.fixture
 def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Further tries of deliveries come after 0.01, 0.06, 0.24, 1.2 and 7.2 seconds."""
     monkeypatch.setenv("BACKBURNER_DELIVERY_RETRY_S", "0.01")

@@ -43,8 +43,9 @@ async def all_are(session: Session, channel: str, state: SignalState, *, count: 
 
 
 def lines(path: Path) -> list[Any]:
-    """The lines of JSON that a command has written."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    """The lines of JSON that a command has written; of the last one there may be half by now."""
+    whole = path.read_text().rpartition("\n")[0] if path.exists() else ""
+    return [json.loads(line) for line in whole.splitlines()]
 
 
 def files_with(text: str, folder: Path) -> list[str]:

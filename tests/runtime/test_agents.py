@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -26,6 +25,7 @@ from backburner import (
     sync,
 )
 from tests.runtime.asking import PNG, said, told
+from tests.runtime.schedules.times import expect_since, minutes_ago
 from tests.waiting import wait_until_async
 
 
@@ -293,13 +293,14 @@ async def test_e9_a_scheduled_prompt_is_taken_up_by_an_application_that_has_the_
     async with Backburner.open(shared_home) as bb:
         bb.agent("loud", lambda prompt: prompt.upper())
         session = bb.session("e9")
-        soon = datetime.now(UTC) + timedelta(seconds=2)
-        await session.schedule(soon, {"ask": "good morning", "agent": "loud"})
+        schedule = await session.schedule("0 0 1 1 *", {"ask": "good morning", "agent": "loud"})
+        await expect_since(bb, schedule, minutes_ago(2))
         (task,) = await wait_until_async(session.tasks)
         await task.wait(30)
         assert (task.state, task.result) == (State.SUCCEEDED, "GOOD MORNING")
+        await schedule.cancel()
         with pytest.raises(UsageError, match="no agent 'nobody'"):
-            await session.schedule(soon, {"ask": "x", "agent": "nobody"})
+            await session.schedule("0 0 1 1 *", {"ask": "x", "agent": "nobody"})
 
 
 async def test_c3_a_function_that_never_returns_is_let_go_of(shared_home: Path) -> None:

@@ -109,10 +109,13 @@ async def test_d8_children_end_with_the_agent(bb: Backburner, prompt: str) -> No
 
 
 async def test_d8_children_end_when_the_agent_has_had_its_time(bb: Backburner) -> None:
-    starter = Starter()
-    bb.agent("starter", starter)
-    task = await bb.session("d8-time").ask("wait", agent="starter", max_runtime=4)
-    assert await ended([task]) == {State.FAILED}
+    for limit in (1, 5, 25):  # a busy machine may take longer than that to start them
+        starter = Starter()
+        bb.agent("starter", starter)
+        task = await bb.session("d8-time").ask("wait", agent="starter", max_runtime=limit)
+        assert await ended([task]) == {State.FAILED}
+        if starter.begun.is_set():
+            break
     assert await ended(starter.children) == {State.CANCELED}
 
 

@@ -165,6 +165,7 @@ async def test_a_channel_that_hangs_holds_up_neither_jobs_nor_other_channels(
         for _ in range(5):
             await ended(session)
         await wait_until_async(lambda: len(lines(log)) == 5)
+        await wait_until_async(lambda: len(sleepers(seconds)) >= 3)
         assert len(sleepers(seconds)) == 3, "one at a time for each channel"
     # What hangs goes with its home: that nothing is left is checked after the test.
 

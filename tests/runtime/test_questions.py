@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import secrets
 import signal
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from tests.faults.victims import (
     kill_all_of_ours,
     kill_keeper,
     processes_with,
+    suspend,
     unique_seconds,
 )
 from tests.runtime.scripts import PROGRAM, open_questions
@@ -178,8 +180,9 @@ async def test_x5_whoever_gives_up_withdraws_the_question(
     shared_home: Path, number: signal.Signals
 ) -> None:
     async with Backburner.open(shared_home) as bb:
-        task = await asker(bb, f"{PROGRAM} ask unique-{number.name}; echo code $?")
-        (pid,) = processes_with(f"unique-{number.name}")
+        question_text = secrets.token_hex(8)
+        task = await asker(bb, f"{PROGRAM} ask {question_text}; echo code $?")
+        (pid,) = processes_with(question_text)
         os.kill(pid, number)
         await task.wait(30)
         assert (await task.output()).text.endswith(f"code {128 + number}\n")
@@ -213,10 +216,11 @@ async def test_x5_a_question_times_out(shared_home: Path) -> None:
 
 async def test_x5_stop_ends_a_task_that_waits_for_an_answer(shared_home: Path) -> None:
     async with Backburner.open(shared_home) as bb:
-        task = await asker(bb, f"{PROGRAM} ask stop-me")
+        question_text = secrets.token_hex(8)
+        task = await asker(bb, f"{PROGRAM} ask {question_text}")
         await task.stop()
         assert task.state is State.CANCELED
-        assert processes_with("stop-me") == []
+        assert processes_with(question_text) == []
 
 
 async def test_x5_what_a_task_left_running_is_told_that_nobody_will_answer(
@@ -262,7 +266,7 @@ async def test_x5_questions_and_answers_survive_a_kill_of_everything(home: Path,
         elif when == "after the answer":
             keeper = keeper_of(home)
             assert keeper is not None
-            os.kill(keeper, signal.SIGSTOP)  # it cannot hand anything on
+            suspend(home, keeper)  # it cannot hand anything on
             for number in range(3):
                 await task.send(str(number))
             kill_all_of_ours(home)
@@ -281,13 +285,14 @@ async def test_x5_a_question_asked_while_nobody_keeps_the_home_is_answered_later
     home: Path,
 ) -> None:
     async with Backburner.open(home) as bb:
+        alone = secrets.token_hex(8)
         task = await bb.session("s").run(
-            f"until [ -e go ]; do sleep 0.01; done; {PROGRAM} ask alone", cwd=home
+            f"until [ -e go ]; do sleep 0.01; done; {PROGRAM} ask {alone}", cwd=home
         )
         await wait_until_async(lambda: _is_running(task))
         kill_all_of_ours(home)
         (home / "go").touch()
-        wait_until(lambda: processes_with("alone"))
+        wait_until(lambda: processes_with(alone))
         await open_questions(task)
         await task.send("not alone")
         await task.wait(30)
@@ -299,8 +304,9 @@ async def test_x5_an_asker_that_is_killed_leaves_a_question_that_its_end_closes(
     home: Path,
 ) -> None:
     async with Backburner.open(home) as bb:
-        task = await asker(bb, f"{PROGRAM} ask victim; echo code $?")
-        kill(*processes_with("victim"))
+        victim = secrets.token_hex(8)
+        task = await asker(bb, f"{PROGRAM} ask {victim}; echo code $?")
+        kill(*processes_with(victim))
         await task.wait(30)
         assert "code 137" in (await task.output()).text
         signals = [each.record for each in await bb.session("s").told()]

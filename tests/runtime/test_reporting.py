@@ -91,10 +91,15 @@ async def test_x5_a_failed_and_a_stopped_task_keep_their_results(shared_home: Pa
         assert (task.exit_code, task.result) == (3, [1])
         line = f"echo '{{\"result\": [2]}}' >>$BACKBURNER_REPORT; sleep {unique_seconds()}"
         task = await bb.session("s").run(line)
-        wait_until(report_of(task).exists)
+        await wait_until_async(lambda: has_reported(task))
         await task.stop()
         assert (task.state, task.result) == (State.CANCELED, [2])
         assert json.loads(Path(task.document()["paths"]["result"]).read_text())["result"] == [2]
+
+
+async def has_reported(task: Task) -> bool:
+    """Whether it has written something: the file is there before that."""
+    return report_of(task).exists() and report_of(task).stat().st_size > 0
 
 
 async def test_x5_what_is_said_is_seen_at_once(shared_home: Path) -> None:

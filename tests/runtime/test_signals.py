@@ -1,7 +1,6 @@
 """X1: told always, once. Signals are claimed, acknowledged, given back, not shown to others."""
 
 import asyncio
-import statistics
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 from backburner import Backburner, Session, Signal, SignalKind, SignalState, Task
 from backburner.model import clock
 from tests.conftest import REPOSITORY
-from tests.runtime.consumer import LEASE_S
+from tests.faults.record import rows
 from tests.waiting import pause_async, wait_until_async
 
 pytestmark = pytest.mark.slow  # short ones, and many: together they take long
@@ -135,31 +134,29 @@ async def test_x1_what_a_dead_consumer_held_is_told_to_another_after_its_lease(
         assert line.decode().strip() == f"{task.id}:end"
         consumer.kill()
         await consumer.wait()
-        began = clock.boot_now()
-        assert await there(session) == []  # it is not known that its holder is dead
-        async for signal in session.signals():  # and this one waits, without anyone's help
+        found = "SELECT lease_until FROM signal WHERE key = ?"
+        ((lease_ends,),) = rows(shared_home, found, f"{task.id}:end")
+        async for signal in session.signals():  # it waits, without anyone's help
             assert signal.task == task.id
+            assert clock.boot_now() >= lease_ends, "it is not known that its holder is dead"
             assert await signal.ack()
             break
-        assert (clock.boot_now() - began) / 1e6 < LEASE_S + 8
         assert await there(session) == []
 
 
 @pytest.mark.slow
-async def test_x1_a_follower_hears_at_once(shared_home: Path) -> None:
-    """The keeper wrote it, in another process; no look once a second shows here."""
-    late: list[float] = []
+@pytest.mark.usefixtures("nobody_looks")
+async def test_x1_a_follower_hears_when_it_happens(shared_home: Path) -> None:
+    """The keeper wrote it, in another process, and told this one."""
     async with Backburner.open(shared_home) as bb:
         session = bb.session("at once")
         signals = session.signals()
         for number in range(15):
-            await session.run(f"sleep 0.0{number % 10}")
-            signal = await anext(signals)
-            late.append((clock.now() - signal.record.created_at) / 1e6)
+            task = await session.run(f"sleep 0.0{number % 10}")
+            signal = await asyncio.wait_for(anext(signals), 30)
+            assert signal.task == task.id
             await signal.ack()
         await signals.aclose()
-    assert statistics.median(late) < 0.1, late
-    assert sorted(late)[-4] < 0.5, late
 
 
 async def test_x1_signals_of_others_do_not_exist(shared_home: Path) -> None:

@@ -16,6 +16,7 @@ from tests.faults.victims import (
     nobody_keeps,
     processes_with,
     sleepers,
+    suspend,
     unique_seconds,
 )
 from tests.waiting import pause_async, wait_until, wait_until_async
@@ -137,10 +138,13 @@ async def test_a4_also_when_it_ended_a_moment_before(shared_home: Path, tmp_path
     async with Backburner.open(shared_home) as bb:
         session = bb.session("race")
 
-        async def race(number: int) -> None:
-            done = tmp_path / f"done{number}"
+        async def race(turn: int, number: int) -> None:
+            done = tmp_path / f"done{number}-{turn}"
             task = await session.run(f"sleep 0.{dice.randint(0, 5)}; echo end; : >{done}; exit 17")
-            await pause_async(dice.uniform(0, 0.6), because="the stop comes at any moment")
+            if number % 3 == 0:  # at its very end, however long it took to start
+                await wait_until_async(done.exists)
+            else:
+                await pause_async(dice.uniform(0, 0.6), because="the stop comes at any moment")
             await task.stop(force=dice.random() < 0.5, grace=5)
             outcomes.add(task.state)
             if task.state is State.CANCELED:
@@ -153,8 +157,8 @@ async def test_a4_also_when_it_ended_a_moment_before(shared_home: Path, tmp_path
             await task.stop(force=True)
             assert (await task.refresh()).record == record
 
-        for _ in range(6):
-            await asyncio.gather(*(race(number) for number in range(25)))
+        for turn in range(6):
+            await asyncio.gather(*(race(turn, number) for number in range(25)))
         assert len(await session.told(limit=1000)) == 150
     assert outcomes == {State.CANCELED, State.FAILED}, "the stops came all too early or too late"
 
@@ -171,7 +175,7 @@ async def test_a4_an_end_that_nobody_has_seen_yet_counts(home: Path, tmp_path: P
         task = await bb.session("s").run(f"until [ -e {tmp_path}/go ]; do sleep 0.01; done; exit 7")
         await task_runs(bb, task)
         keeper = await keeper_comes(home)
-        os.kill(keeper, signal.SIGSTOP)
+        suspend(home, keeper)
         try:
             (tmp_path / "go").touch()
             folder = bb.home.attempt(task.id, 1)

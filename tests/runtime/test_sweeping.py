@@ -96,9 +96,9 @@ async def test_e12_a_new_keeper_sweeps_by_itself(
 ) -> None:
     async with Backburner.open(home) as bb:
         task = await bb.session("s").run("sleep 3600")
-        dead = kill_keeper(home)
         left(home, "bg_neverwritten0000", 2, monkeypatch)
         orphan = leave_folder(home)
+        dead = kill_keeper(home)  # after that: the next one looks as soon as it is there
         wait_for_keeper(home, other_than=dead)
         wait_until(lambda: not orphan.exists() and waiting_starts(home) == [])
         await task.stop(force=True)

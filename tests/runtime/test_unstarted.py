@@ -17,9 +17,9 @@ def result_of(task: Task) -> Any:
     return json.loads(Path(paths["result"]).read_text())
 
 
-async def test_e4_of_one_that_was_stopped_before_its_start(shared_home: Path) -> None:
-    async with Backburner.open(shared_home) as bb:
-        with nobody_keeps(shared_home):
+async def test_e4_of_one_that_was_stopped_before_its_start(home: Path) -> None:
+    async with Backburner.open(home) as bb:
+        with nobody_keeps(home):
             task = await bb.session("s").run("true")
             await task.stop()
         assert task.state is State.CANCELED

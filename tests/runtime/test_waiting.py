@@ -1,13 +1,11 @@
 """Waiting without polling: for the end of a task, for its output, for its events (A7, E10)."""
 
 import asyncio
-import statistics
 from pathlib import Path
 
 import pytest
 
 from backburner import Backburner, EventKind, Session, State, StoreError, Task, TimeIsUp, UsageError
-from backburner.model import clock
 from tests.faults.victims import unique_seconds
 from tests.waiting import pause_async, wait_until_async
 
@@ -52,21 +50,16 @@ async def is_running(task: Task) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("nobody_looks")
 async def test_the_end_is_heard_of_when_it_happens_and_not_at_the_next_look(
     shared_home: Path,
 ) -> None:
-    """The keeper, another process, writes the end; a look once a second would show here."""
-    late: list[float] = []
+    """The keeper, another process, writes the end, and tells this one."""
     async with Backburner.open(shared_home) as bb:
         session = bb.session("latency")
         for number in range(20):
             task = await session.run(f"sleep 0.0{number % 10}")
-            await task.wait(30)
-            heard = clock.now()
-            assert task.record.finished_at is not None
-            late.append((heard - task.record.finished_at) / 1e6)
-    assert statistics.median(late) < 0.1, late
-    assert sorted(late)[-4] < 0.5, late  # of 20; a busy machine may hold up one or another
+            assert (await task.wait(30)).state is State.SUCCEEDED
 
 
 async def test_a_hundred_that_wait_for_one_are_all_woken(shared_home: Path) -> None:

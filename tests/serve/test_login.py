@@ -4,7 +4,7 @@ import httpx2
 import pytest
 
 from backburner.serve import Binding
-from tests.serve.client import Api, is_problem
+from tests.serve.client import TIME_LIMIT, Api, is_problem
 
 OURS = {"X-Backburner": "1"}
 
@@ -15,7 +15,7 @@ def code_of(api: Api) -> str:
 
 async def browser(api: Api) -> httpx2.AsyncClient:
     """A browser that has opened the link."""
-    client = httpx2.AsyncClient(base_url=api.server.address)
+    client = httpx2.AsyncClient(base_url=api.server.address, timeout=TIME_LIMIT)
     answer = await client.post("/v1/login", json={"code": code_of(api)})
     assert answer.status_code == 200, answer.text
     return client
@@ -81,7 +81,9 @@ async def test_a_browser_is_logged_out_with_the_token_that_it_came_with(api: Api
     """Also one that logged in with the token of another browser, and one with a code."""
     tokens = api.server.service.tokens
     made, text = await tokens.create("test")
-    first, second = (httpx2.AsyncClient(base_url=api.server.address) for _ in range(2))
+    first, second = (
+        httpx2.AsyncClient(base_url=api.server.address, timeout=TIME_LIMIT) for _ in range(2)
+    )
     await first.post("/v1/login", json={"token": text})
     await second.post("/v1/login", json={"token": next(iter(first.cookies.values()))})
     code = api.server.service.logins.new_code(made)
@@ -110,7 +112,7 @@ async def test_there_is_one_of_code_and_token(api: Api) -> None:
 
 async def test_a_token_for_one_session_logs_in_to_that_session(api: Api) -> None:
     token = await api.new_token(role="viewer", session="chat")
-    client = httpx2.AsyncClient(base_url=api.server.address)
+    client = httpx2.AsyncClient(base_url=api.server.address, timeout=TIME_LIMIT)
     await client.post("/v1/login", json={"token": token})
     assert (await client.get("/v1/me")).json() == {
         "owner": "local",

@@ -34,8 +34,11 @@ async def test_x3_output_comes_once_and_within_its_budget(home: Path) -> None:
         tools = session.toolset()
         line = "for i in $(seq 1 3000); do echo compiling file $i; done; read x; echo the end"
         task = await session.run(line, stdin=True, title="build")
-        while "compiling file 3000" not in (await task.output(max_chars=None)).text:
-            await session.tasks()
+
+        async def printed() -> bool:
+            return "compiling file 3000" in (await task.output(max_chars=None)).text
+
+        await wait_until_async(printed)
         first = await tools.call("background_output", {"id": task.id})
         assert "compiling file 3000" in first.text
         assert "do not poll" in first.text

@@ -7,8 +7,10 @@ import contextlib
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, BinaryIO, cast
+
+from tests.http_server import serving
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +78,9 @@ def pages() -> Generator[Pages]:
     class Handler(_Handler):
         """Knows its server."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    running = Handler.running = Pages(server.server_address[1])
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield running
-    finally:
-        running.closing.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(Handler) as port:
+        running = Handler.running = Pages(port)
+        try:
+            yield running
+        finally:
+            running.closing.set()

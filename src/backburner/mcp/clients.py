@@ -15,7 +15,7 @@ from mcp.shared.message import ServerMessageMetadata
 from mcp_types import ListRootsRequest, ListRootsResult
 from pydantic import ValidationError
 
-from backburner.mcp.access import LOCAL, Admission, admitted
+from backburner.mcp.access import admission_of
 from backburner.mcp.extension import is_modern
 from backburner.mcp.naming import folder_of, session_name
 
@@ -56,13 +56,15 @@ class Clients:
     async def of(self, context: "ServerRequestContext[Any, Any]") -> Client:
         """Who has sent this request."""
         folder = await self._folder(context)
-        admission = admission_of(context)
+        admission = admission_of(context.request)
         name = admission.session or self._session or session_name(_name_of(context), folder)
-        key = f"{admission.owner}\0{name}\0{folder}"
+        key = f"{admission.owner}\0{admission.role.value}\0{name}\0{folder}"
         known = self._known.get(key)
         if known is None:
             place = folder if _is_folder(folder) else self._here
-            session = self._backburner.session(name, owner=admission.owner, folder=place)
+            session = self._backburner.session(
+                name, owner=admission.owner, folder=place, role=admission.role.value
+            )
             known = Client(session, session.toolset(), place)
             self._known[key] = known
             if len(self._known) > _REMEMBERED:
@@ -104,12 +106,6 @@ class Clients:
             if (folder := folder_of(str(root.uri))) is not None:
                 return folder
         return None
-
-
-def admission_of(context: "ServerRequestContext[Any, Any]") -> Admission:
-    """What a request may touch. Over pipes it is from who started us."""
-    headers = getattr(context.request, "headers", None)
-    return LOCAL if headers is None else admitted(headers.get("authorization"))
 
 
 def _name_of(context: "ServerRequestContext[Any, Any]") -> str | None:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING
 
-from backburner.mcp.access import LOOPBACK
 from backburner.mcp.service import Service
+from backburner.model.address import LOOPBACK
 from backburner.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -75,17 +75,20 @@ async def serve(
     port: int | None = None,
     host: str = LOOPBACK,
     announce: Callable[[str], None] = _log.info,
+    tokens: bool = False,
     only_as_tasks: Collection[str] = (),
 ) -> None:
     """Serve background work over MCP, and the tools of ``bb`` and of ``registry``.
 
     On standard input and output, until that ends; with ``port``, over HTTP on this machine, whose
-    address ``announce`` is told; ``host`` is one that nobody else reaches. All clients share
-    ``session``, or have one each, by their name and workspace folder. A call that takes longer than
-    ``budget_s`` seconds goes on by itself. Tools that are named in ``only_as_tasks`` are refused to
-    clients of 2026-07-28 that do not declare the extension.
+    address ``announce`` is told; ``host`` is one that nobody else reaches, and with ``tokens`` only
+    who shows a token of this home is let in. All clients share ``session``, or have one each, by
+    their name and workspace folder. A call that takes longer than ``budget_s`` seconds goes on by
+    itself. Tools that are named in ``only_as_tasks`` are refused to clients of 2026-07-28 that do
+    not declare the extension.
     """
     from backburner.mcp import transports
+    from backburner.runtime.tokens import TokenService
 
     async with opened(
         bb, session, registry, budget_s=budget_s, only_as_tasks=only_as_tasks
@@ -93,4 +96,9 @@ async def serve(
         if port is None:
             await transports.over_stdio(server)
         else:
-            await transports.over_http(server, transports.listen(port, host), announce)
+            await transports.over_http(
+                server,
+                transports.listen(port, host),
+                announce,
+                tokens=TokenService(bb.store, bb.home) if tokens else None,
+            )

@@ -1,7 +1,6 @@
 """Standard input and output, and streamable HTTP on this machine."""
 
 import asyncio
-import json
 import socket
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
@@ -9,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 
-from backburner.mcp.access import LOOPBACK, admitted, check_bound
-from backburner.model.errors import NotAllowed, UsageError
-from backburner.model.redaction import redact_text
+from backburner.mcp.access import TokenDoor, check_bound
+from backburner.model.address import LOOPBACK
+from backburner.model.errors import UsageError
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
-    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from backburner.runtime.tokens import TokenService
 
 _BODY_MAX_BYTES = 4 * 1024 * 1024
 """Of one request; what is longer is refused before it is read."""
@@ -41,11 +41,13 @@ async def over_http(
     listening: socket.socket,
     announce: Callable[[str], None],
     *,
+    tokens: "TokenService | None" = None,
     until: Awaitable[None] | None = None,
 ) -> None:
     """Until somebody ends this process, or ``until`` is over. ``announce`` is told the address.
 
-    Requests that name another host, or come from a page of one, are refused.
+    Requests that name another host, or come from a page of one, are refused; with ``tokens``, also
+    those that show none.
     """
     import uvicorn
 
@@ -58,7 +60,7 @@ async def over_http(
         )
         serving = uvicorn.Server(
             uvicorn.Config(
-                _admitting(app),
+                app if tokens is None else TokenDoor(app, tokens),
                 log_level="warning",
                 access_log=False,
                 timeout_graceful_shutdown=_LAST_S,
@@ -105,36 +107,3 @@ def _in_address(host: str) -> str:
 async def _end(serving: Any, until: Awaitable[None]) -> None:
     await until
     serving.should_exit = True
-
-
-def _admitting(app: "ASGIApp") -> "ASGIApp":
-    """The application, for those who may come in."""
-
-    async def admitting(scope: "Scope", receive: "Receive", send: "Send") -> None:
-        if scope["type"] == "http":
-            try:
-                admitted(_authorization(scope))
-            except NotAllowed as error:
-                await _refuse(send, redact_text(str(error)))
-                return
-        await app(scope, receive, send)
-
-    return admitting
-
-
-def _authorization(scope: "Scope") -> str | None:
-    for name, value in scope["headers"]:
-        if name == b"authorization":
-            return value.decode("latin-1")
-    return None
-
-
-async def _refuse(send: "Send", why: str) -> None:
-    problem = json.dumps({"title": "Unauthorized", "status": 401, "detail": why}).encode()
-    headers = [
-        (b"content-type", b"application/problem+json"),
-        (b"content-length", str(len(problem)).encode()),
-        (b"www-authenticate", b"Bearer"),
-    ]
-    await send({"type": "http.response.start", "status": 401, "headers": headers})
-    await send({"type": "http.response.body", "body": problem})

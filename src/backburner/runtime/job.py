@@ -39,9 +39,6 @@ _KILL_AGAIN_S = 1.0
 _KILLS_BEFORE_WORD = 10
 """After so many, the kernel itself holds what is left, and that is worth telling."""
 
-_YOUNG_S = 2.0
-"""By this age a job's wrapper has started its command, if it ever will."""
-
 _LONGEST_NAP_S = 60.0
 _LOOK_AGAIN_S = 0.01
 
@@ -82,7 +79,8 @@ class Job:
         self._loop = asyncio.get_running_loop()
         self._bell = asyncio.Event()
         self._pid = pid
-        self._ours = ours
+        self.ours = ours
+        """This keeper has started it."""
         self._pidfd = open_pidfd(pid) if pid is not None else None
         if self._pidfd is not None and not ours and not isinstance(inspect(folder), Alive):
             os.close(self._pidfd)  # it ended in between: that number may be somebody else's now
@@ -110,7 +108,7 @@ class Job:
         self._loop.remove_reader(self._pidfd)
         os.close(self._pidfd)
         self._pidfd = None
-        if self._ours and self._pid is not None:
+        if self.ours and self._pid is not None:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(self._pid, os.WNOHANG)
 
@@ -191,7 +189,7 @@ class Job:
         began = self._loop.time()
         self.stop = self.stop or StopRequest(clock.now(), grace_s)
         if grace_s > 0:
-            await self._until_begun()
+            await self._until_begun(began, grace_s)
             watched = self.tree.send(signal.SIGTERM)
             for fd in self.tree.send(signal.SIGCONT):  # a suspended process hears nothing else
                 os.close(fd)
@@ -212,14 +210,19 @@ class Job:
         if self._pidfd is not None:
             self._forget_pidfd()
 
-    async def _until_begun(self) -> None:
-        """The wrapper outlives TERM: a command that it has yet to start would not hear of it."""
-        place = self.task.place
-        while place is not None and clock.boot_now() - place.started_boot < _YOUNG_S * clock.SECOND:
+    async def _until_begun(self, began: float, grace_s: float) -> None:
+        """The wrapper outlives TERM: a command that it has yet to start would not hear of it.
+
+        A busy machine may take seconds for that. While there is nothing but the wrapper there is
+        also nobody else to ask, so it is waited for as long as the grace lasts.
+        """
+        pause = _LOOK_AGAIN_S
+        while self.stop is not None and self._loop.time() - began < min(grace_s, self.stop.grace_s):
             members = self.tree.members()
             if not members or not all(is_wrapper(pid) for pid in members):
                 return
-            await asyncio.sleep(_LOOK_AGAIN_S)
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _SETTLE_S)
 
     # What is left behind
 

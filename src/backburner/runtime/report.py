@@ -219,6 +219,7 @@ class Reporter:
         except StoreError:
             self._astray = True
             raise
+        self._failures = 0
 
     async def _complain(self, kind: str, text: str, end: int) -> None:
         await self._note(Said(Mistake(kind, f"report: {text}"), end))

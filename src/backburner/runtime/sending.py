@@ -17,7 +17,11 @@ from backburner.work import handover
 from backburner.work import input as job_input
 from backburner.work.shell import input_of
 
-_START_S = 5.0
+_START_S = 30.0
+"""For a keeper to come and to start it: a busy machine takes seconds for each process."""
+
+_TURN_S = 5.0
+"""For one whose turn has not come: its queue, its time or another task may keep it for hours."""
 
 
 async def send(
@@ -167,7 +171,7 @@ async def _started(store: Store, task: Task, scope: Scope) -> Task:
     bell = asyncio.Event()
     unsubscribe = store.on_change(bell.set)
     try:
-        async with asyncio.timeout(_START_S):
+        async with asyncio.timeout(_START_S if task.wait is None else _TURN_S):
             while task.state is State.QUEUED and input_of(task.spec) is not Input.NONE:
                 bell.clear()
                 task = await _task(store, task.id, scope)

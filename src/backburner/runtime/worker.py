@@ -257,7 +257,8 @@ class ProcessWorker:
             if isinstance(found, condition.Ended | condition.Settled)
             else Ending.failed(ErrorKind.ORPHANED, "the machine was restarted while it ran")
         )
-        attendants = (*verdicts(task, folder), *self._observers(task, folder, list))
+        observers = self._observers(task, folder, list, adopted=True)
+        attendants = (*verdicts(task, folder), *observers)
         ending = await conclude(attendants, ending, self._report)
         if is_tried_again(task, ending):
             if await self._fail_try(task, ending):
@@ -317,14 +318,19 @@ class ProcessWorker:
         return (
             *verdicts(job.task, job.folder),
             *witnesses(job.task, job.folder),
-            *self._observers(job.task, job.folder, job.tree.members),
+            *self._observers(job.task, job.folder, job.tree.members, adopted=not job.ours),
         )
 
     def _observers(
-        self, task: Task, folder: AttemptFolder, processes: Callable[[], Sequence[int]]
+        self,
+        task: Task,
+        folder: AttemptFolder,
+        processes: Callable[[], Sequence[int]],
+        *,
+        adopted: bool,
     ) -> Sequence[Attendant]:
         """Those that read what a job has written, also of one that did not outlive a reboot."""
-        ledger = Ledger(self._store, task, self._scribe.insist)
+        ledger = Ledger(self._store, task, self._scribe.insist, adopted=adopted)
         reporter = Reporter(self._store, task, folder, self._report)
         return (reporter, *watchers(ledger, folder, processes))
 

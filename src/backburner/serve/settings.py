@@ -1,11 +1,10 @@
 """Where the server listens and how much it takes on; each default has its reason."""
 
-import ipaddress
 from dataclasses import dataclass, field
 
+from backburner.model.address import LOOPBACK, is_loopback
 from backburner.model.errors import NotAllowed, UsageError
 
-DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8642
 
 
@@ -44,7 +43,7 @@ class Load:
 class Binding:
     """Where it listens, and who may say which name it has."""
 
-    host: str = DEFAULT_HOST
+    host: str = LOOPBACK
     port: int = DEFAULT_PORT
     tls_cert: str | None = None
     tls_key: str | None = None
@@ -58,7 +57,7 @@ class Binding:
             raise UsageError(
                 "TLS needs a certificate and its key", remedy="give --tls-cert and --tls-key"
             )
-        if not self.is_loopback and not self.tls and not self.behind_proxy:
+        if not is_loopback(self.host) and not self.tls and not self.behind_proxy:
             raise NotAllowed(
                 f"{self.host} can be reached from other machines, and tokens would go over the"
                 " network unencrypted",
@@ -74,13 +73,3 @@ class Binding:
     def secure(self) -> bool:
         """Whether browsers reach it through TLS."""
         return self.tls or self.behind_proxy
-
-    @property
-    def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False

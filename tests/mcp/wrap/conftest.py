@@ -18,6 +18,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.types import CallToolResult
 
 from backburner import Backburner
+from tests.ports import free_port
 from tests.waiting import wait_until
 
 WRAPPED = str(Path(__file__).parent / "wrapped.py")
@@ -184,9 +185,7 @@ class Remote:
     """A server on a port of its own, which can be ended and started again."""
 
     def __init__(self) -> None:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}/mcp"
         self._process: subprocess.Popen[bytes] | None = None
 

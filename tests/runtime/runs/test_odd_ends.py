@@ -1,6 +1,8 @@
 """E1, E11: however a tool behaves, its run ends as it should, and the others go on."""
 
 import asyncio
+import contextlib
+import itertools
 import threading
 from decimal import Decimal
 from pathlib import Path
@@ -74,6 +76,32 @@ async def test_a_thread_that_cannot_be_ended_does_not_hold_its_task(home: Path) 
         task = await bb.session("s").spawn("blocks")
         await task.stop(force=True)
         assert task.state is State.CANCELED
+        free.set()
+
+
+async def test_c3_a_run_that_does_not_end_is_given_up_though_the_record_is_busy(
+    home: Path,
+) -> None:
+    """Each change of the record is a reason to look for stops, and the same one is found again."""
+    async with Backburner.open(home) as bb:
+        free = asyncio.Event()
+
+        @bb.tool(background=True)
+        async def deaf() -> None:
+            while not free.is_set():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await free.wait()
+
+        async def keep_busy() -> None:
+            for kinds in itertools.cycle(([], None)):
+                await bb.session("other").wish(kinds)
+
+        task = await bb.session("s").spawn("deaf")
+        busy = asyncio.create_task(keep_busy())
+        await asyncio.wait_for(task.stop(grace=0.1), 30)
+        assert task.state is State.CANCELED
+        assert "did not heed its cancellation" in (await task.output()).text
+        busy.cancel()
         free.set()
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from backburner import Backburner, Context, ErrorKind, EventKind, State, Task
 from backburner.model.home import Home
+from tests.runtime.deliveries import files_with
 from tests.runtime.runs import crawler
 from tests.runtime.runs.programs import program
 from tests.waiting import wait_until, wait_until_async
@@ -94,9 +95,7 @@ async def test_e11_what_may_not_run_twice_is_orphaned_and_told(
         result = json.loads(Path(task.document()["paths"]["result"]).read_text())
         assert result["error"]["kind"] == "orphaned"
     assert begun(tmp_path) == 1
-    assert b"sesame" not in b"".join(
-        path.read_bytes() for path in home.rglob("*") if path.is_file()
-    )
+    assert files_with("sesame", home) == []
 
 
 async def test_e11_three_attempts_are_the_most(home: Path, tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from tests.waiting import wait_until_async
 
 pytestmark = pytest.mark.slow  # each waits for the clock
 
+YEARLY = "0 0 1 1 *"
+
 
 async def test_e9_a_single_time_starts_a_task_with_what_its_caller_had(
     shared_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -66,8 +68,8 @@ async def test_e9_all_that_were_missed_are_made_up_for_in_their_order(
         first = minutes_ago(5)
         await expect_since(bb, schedule, first)
         await wait_until_async(lambda: fired(bb, schedule.id, 5))
+        await schedule.cancel()  # before a minute turns
         firings = (await schedule.firings())[::-1]
-        await schedule.cancel()
         assert [firing.nominal_at for firing in firings[:2]] == [first, first + 60_000_000]
         for firing in firings:
             assert firing.task is not None
@@ -104,7 +106,7 @@ async def test_e9_missed_firings_follow_the_policy(
 async def test_e9_what_was_paused_was_not_missed(shared_home: Path) -> None:
     async with Backburner.open(shared_home) as bb:
         session = bb.session("paused")
-        schedule = await session.schedule(soon(), "true")
+        schedule = await session.schedule(soon(3600), "true")
         await schedule.pause()
         assert (schedule.state, schedule.record.next_at) == (ScheduleState.PAUSED, None)
         yearly = await session.schedule("0 0 1 1 *", "true", missed="all")
@@ -185,12 +187,14 @@ def with_things_of_its_own(home: Path) -> Backburner:
 async def test_e9_what_only_an_application_has_waits_visibly_for_one(shared_home: Path) -> None:
     async with with_things_of_its_own(shared_home) as bb:
         session = bb.session("waits")
-        schedule = await session.schedule(soon(2), {"tool": "here", "args": {"text": "x"}})
-        asking = await session.schedule(soon(2), {"ask": "What is new?", "agent": "nobody"})
+        schedule = await session.schedule(YEARLY, {"tool": "here", "args": {"text": "x"}})
+        asking = await session.schedule(YEARLY, {"ask": "What is new?", "agent": "nobody"})
     async with Backburner.open(shared_home) as bb:
         session = bb.session("waits")
-        await wait_until_async(lambda: fired(bb, schedule.id, 1))
-        await wait_until_async(lambda: fired(bb, asking.id, 1))
+        for each in (schedule, asking):  # now that nobody is there who could carry them out
+            await expect_since(bb, await session.find_schedule(each.id), minutes_ago(2))
+            await wait_until_async(lambda each=each: fired(bb, each.id, 1))
+            await (await session.find_schedule(each.id)).cancel()
         tasks = {task.record.kind: task for task in await session.tasks()}
         assert {task.state for task in tasks.values()} == {State.QUEUED}
         waits = "waits for an application that has the"
@@ -239,9 +243,11 @@ async def test_e9_what_a_start_needs_can_be_gone(shared_home: Path) -> None:
     """Somebody has tidied up the home: the firing is a task that failed and says so."""
     async with Backburner.open(shared_home) as bb:
         session = bb.session("gone")
-        schedule = await session.schedule(soon(), "true")
+        schedule = await session.schedule(YEARLY, "true")
         handover.discard(Home(shared_home), schedule.id, schedule.record.hand_over)
-        await wait_until_async(lambda: has_ended(schedule))
+        await expect_since(bb, schedule, minutes_ago(2))
+        await wait_until_async(lambda: fired(bb, schedule.id, 1))
+        await schedule.cancel()
         task = await (await session.task(str(schedule.record.last_task))).wait(30)
         assert task.state is State.FAILED
         assert task.error is not None

@@ -112,9 +112,10 @@ async def stopped(session: Session) -> bool:
 async def test_x4_x3_a_flood_that_outruns_the_watch_is_said(shared_home: Path) -> None:
     async with Backburner.open(shared_home) as bb:
         session = bb.session("outrun")
-        task = await session.run(
-            "echo first; timeout 1 seq 1000000000; echo; echo last; exit 0", match="first|last"
-        )
+        line = "echo first; read -r; timeout 1 seq 1000000000; echo; echo last; exit 0"
+        task = await session.run(line, match="first|last", stdin=True)
+        await until_told(session, SignalKind.MATCH)
+        await task.send("go on")
         await task.wait(60)
         assert task.exit_code == 0
         # What is in the head and in the tail of the log is looked at in any case.

@@ -19,6 +19,7 @@ CONTEXT = {"allow_interspersed_args": False}
 EXAMPLES = (
     "backburner mcp                                what a coding agent starts; it speaks on stdio",
     "backburner mcp --http 8765                    http://127.0.0.1:8765/mcp, for several clients",
+    "backburner mcp --http 8765 --tokens           only for who shows a token",
     "backburner mcp --session work                 one session for all, in the place of their own",
     "backburner mcp --wrap -- npx some-mcp-server  its calls are parked after 30 s",
     "backburner mcp --http 8765 --wrap -- npx some-mcp-server",
@@ -45,6 +46,12 @@ def command(
             "--host", metavar="ADDRESS", help="With --http: an address of this machine alone."
         ),
     ] = "127.0.0.1",
+    tokens: Annotated[
+        bool,
+        typer.Option(
+            "--tokens", help="With --http: let in who shows a token of `backburner token create`."
+        ),
+    ] = False,
     wrap: Annotated[
         bool,
         typer.Option(
@@ -85,6 +92,8 @@ def command(
         )
     if as_json and http is None:
         raise UsageError("--json goes with --http", remedy="on stdio everything is JSON")
+    if tokens and http is None:
+        raise UsageError("--tokens goes with --http", remedy="on stdio there is one client: yours")
     at = place(home, session)
     named = session or os.environ.get("BACKBURNER_SESSION") or None
     _check_installed()
@@ -99,11 +108,20 @@ def command(
             budget_s=seconds,
             port=http,
             host=host,
+            tokens=tokens,
             announce=announce,
         )
     import asyncio
 
-    serving = _serve(str(at.home.root), named, seconds, port=http, host=host, announce=announce)
+    serving = _serve(
+        str(at.home.root),
+        named,
+        seconds,
+        port=http,
+        host=host,
+        tokens=tokens,
+        announce=announce,
+    )
     asyncio.run(serving)
     return exits.DONE
 
@@ -115,13 +133,22 @@ async def _serve(
     *,
     port: int | None,
     host: str,
+    tokens: bool,
     announce: Callable[[str], None],
 ) -> None:
     from backburner.app import Backburner
     from backburner.mcp import serve
 
     async with Backburner.open(home) as backburner:
-        await serve(backburner, session, budget_s=budget_s, port=port, host=host, announce=announce)
+        await serve(
+            backburner,
+            session,
+            budget_s=budget_s,
+            port=port,
+            host=host,
+            tokens=tokens,
+            announce=announce,
+        )
 
 
 def _tell_address(address: str) -> None:

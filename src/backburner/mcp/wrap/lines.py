@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from backburner.mcp import extension
-from backburner.mcp.clients import admission_of
+from backburner.mcp.access import admission_of
 from backburner.mcp.wrap.asked import connection_of
 from backburner.mcp.wrap.line import Line
 from backburner.model.errors import LimitReached
@@ -49,7 +49,7 @@ class Lines:
         """
         if context.request is None:
             return self._found("") or self._open("")
-        owner = admission_of(context).owner
+        owner = admission_of(context.request).owner
         if extension.is_modern(context):
             client = await self._clients.of(context)
             key = f"session {owner} {client.session.name}"

@@ -16,7 +16,7 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn
 
-from backburner.mcp.access import LOOPBACK
+from backburner.model.address import LOOPBACK
 
 if TYPE_CHECKING:
     from backburner.mcp.wrap.server import Server
@@ -39,20 +39,21 @@ def run(
     budget_s: float | None = BUDGET_S,
     port: int | None = None,
     host: str = LOOPBACK,
+    tokens: bool = False,
     announce: Callable[[str], None] = lambda _: None,
 ) -> int:
     """Serve before a command or a URL. Answers an exit status.
 
     One client on standard input and output, or with ``port`` any number over HTTP, at an address
-    that ``announce`` is told. Without a ``session`` each has one by its name and folder.
-    ``budget_s`` is None for calls that are never parked.
+    that ``announce`` is told, with ``tokens`` for those who show one. Without a ``session``
+    each has one by its name and folder. ``budget_s`` is None for calls that are never parked.
     """
     from backburner.mcp.transports import listen
     from backburner.mcp.wrap.server import Server
     from backburner.mcp.wrap.serving import Door
 
     server = Server(target)  # what is wrong with it is said before anything is started
-    door = None if port is None else Door(listen(port, host), announce)
+    door = None if port is None else Door(listen(port, host), announce, tokens)
     said, saying = os.pipe()
     life, living = os.pipe()
     worker = os.fork()

@@ -24,6 +24,7 @@ from backburner.mcp.wrap.meta import meta_of
 from backburner.mcp.wrap.server import Server
 from backburner.mcp.wrap.streams import Streams, client_streams
 from backburner.mcp.wrap.wrapping import Wrapping
+from backburner.runtime.tokens import TokenService
 
 if TYPE_CHECKING:
     from backburner.mcp.reception import Reception
@@ -39,6 +40,8 @@ class Door:
 
     listening: socket.socket
     announce: Callable[[str], None]
+    tokens: bool
+    """Whether who comes in has to show one."""
 
 
 async def serve(
@@ -61,7 +64,10 @@ async def serve(
         front = wrapping.server()
         try:
             if door is not None:
-                await over_http(front, door.listening, door.announce, until=_end_of(life))
+                tokens = TokenService(backburner.store, backburner.home) if door.tokens else None
+                await over_http(
+                    front, door.listening, door.announce, tokens=tokens, until=_end_of(life)
+                )
             elif pipes is not None:
                 async with client_streams(*pipes) as streams:
                     await _first(converse(front, streams), _end_of(life))

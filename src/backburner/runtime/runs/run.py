@@ -36,9 +36,9 @@ class Run:
     """Knows one call from its start to its end."""
 
     __slots__ = (
-        "_alarm", "_log", "_loop", "_new", "_over", "_waiters", "_worker", "abandoned", "began",
-        "context", "counted", "ended_for", "folder", "progress", "recording", "sink", "status",
-        "task", "work",
+        "_alarm", "_grace_ends", "_log", "_loop", "_new", "_over", "_waiters", "_worker",
+        "abandoned", "began", "context", "counted", "ended_for", "folder", "progress", "recording",
+        "sink", "status", "task", "work",
     )  # fmt: skip
 
     def __init__(self, worker: "RunWorker", new: NewTask | Callable[[], NewTask]) -> None:
@@ -57,6 +57,7 @@ class Run:
         self.progress: Progress | None = None
         self._loop = asyncio.get_running_loop()
         self._alarm: asyncio.TimerHandle | None = None
+        self._grace_ends: float | None = None
         self._over: Callable[[Run], None] | None = None
         self._waiters: asyncio.Future[Task | None] | None = None
         self.began: tuple[int, int] | None = None
@@ -100,16 +101,21 @@ class Run:
     # Ending
 
     def end(self, reason: EndedFor, grace_s: float) -> None:
-        """Cancel it. A stop that is more urgent than the last one cuts the grace short."""
+        """Cancel it. A stop that is more urgent than the last one cuts the grace short.
+
+        Heard of again with every change of the record until it has ended, which gives it no more.
+        """
         assert self.work is not None
         if self.work.done():
             return  # it keeps the ending of its own
-        if self._alarm is not None:
-            self._alarm.cancel()
         if self.ended_for is None:
             self.ended_for = reason
             self.work.cancel()
-        self._alarm = self._loop.call_later(grace_s, self._insist)
+        ends = self._loop.time() + grace_s
+        if self._grace_ends is None or ends < self._grace_ends:
+            self._grace_ends = ends
+            self.quiet()
+            self._alarm = self._loop.call_at(ends, self._insist)
 
     def _insist(self) -> None:
         """It has had its grace."""

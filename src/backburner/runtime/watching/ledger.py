@@ -25,10 +25,12 @@ class Insist(Protocol):
 class Ledger:
     """Notes what was seen of a job, and knows what a keeper before us has seen."""
 
-    def __init__(self, store: Store, task: Task, insist: Insist) -> None:
+    def __init__(self, store: Store, task: Task, insist: Insist, *, adopted: bool) -> None:
         self._store = store
         self.task = task
         self._insist = insist
+        self.adopted = adopted
+        """Another keeper has started it: it may have done something that nobody has looked at."""
 
     async def note(self, kind: EventKind, facts: Facts) -> None:
         """On disk when this returns."""

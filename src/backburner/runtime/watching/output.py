@@ -109,7 +109,6 @@ class OutputWatch:
         """Find out how far a keeper before us came."""
         if self._begun:
             return
-        task = self._ledger.task
         if self._readiness is not None and self._readiness.met:
             self._scanner.ready = None
         places: dict[str, list[int]] = {}
@@ -123,8 +122,7 @@ class OutputWatch:
                 if last.data.get("stopped"):
                     self._scanner.match = None
         known = {name: _length(path) for name, path in self._paths.items()}
-        fresh = task.place is None or clock.boot_now() - task.place.started_boot < clock.SECOND
-        self._scanner.begin(places, {} if fresh else known)
+        self._scanner.begin(places, known if self._ledger.adopted else {})
         self._begun = True
 
     async def _deal_with(self, seen: Seen) -> None:

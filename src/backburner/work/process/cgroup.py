@@ -35,6 +35,7 @@ _JOB = re.compile(rf"/{re.escape(FAMILY)}[0-9a-f]{{12}}(?=/|$)")
 """Not `backburner.service`, which is where systemd has the keeper itself."""
 
 _ASIDE = "backburner-keeper"
+_TRIES = 10
 
 
 def outside_jobs(folder: str) -> str:
@@ -110,12 +111,19 @@ def _step_aside(own: str) -> bool:
 
 
 def make(folder: str) -> bool:
-    """Make the cgroup of a task."""
-    try:
-        os.makedirs(folder, exist_ok=True)  # with its family, which another keeper may have swept
-    except OSError:
-        return False
-    return True
+    """Make the cgroup of a task, with its family.
+
+    Another keeper that has just come may sweep the family between the two: then once more.
+    """
+    for _ in range(_TRIES):
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return False
+        return True
+    return False
 
 
 def members(folder: str) -> list[int]:

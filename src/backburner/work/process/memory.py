@@ -38,13 +38,13 @@ class MemoryGroups:
                 return tasks_cgroup
         if self._version_1 is not None:
             folder = f"{self._version_1}/{name}"
-            with contextlib.suppress(OSError):
-                os.makedirs(folder, exist_ok=True)
-                swap = f"{folder}/memory.memsw.limit_in_bytes"
-                if _write(f"{folder}/memory.limit_in_bytes", size) and (
-                    not os.path.exists(swap) or _write(swap, size)
-                ):
-                    return folder
+            swap = f"{folder}/memory.memsw.limit_in_bytes"
+            if (
+                cgroup.make(folder)
+                and _write(f"{folder}/memory.limit_in_bytes", size)
+                and (not os.path.exists(swap) or _write(swap, size))
+            ):
+                return folder
             cgroup.remove(folder)
         return None
 

@@ -6,6 +6,7 @@
 import os
 import re
 from collections.abc import Mapping
+from itertools import takewhile
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "golden"
@@ -16,6 +17,8 @@ _MOMENT = re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b")
 _DURATION = re.compile(r"(?<!\[)\b\d+(?:\.\d)?[smhd](?: \d+[smh])?\b")
 # On a busy machine 9.9s becomes 10s, which is a column less: at the right of a column a blank more.
 _TENS_OF_SECONDS = re.compile(r"(?:(?<=  ) )?(\+?)\b\d\ds\b")
+_AGES = re.compile(r"\b(?:AGE|ENDED)\b")
+_AGE = re.compile(r"\d+(?:\.\d)?s(?: ago)?$")
 _PROCESS = re.compile(r"^ +\d+ +\d+ % +[\d.,]+ \w+ +[\d.]+s  (.*)$", re.MULTILINE)
 _PROCESS_HEAD = re.compile(r"^ +PID +CPU +MEMORY +TIME  COMMAND$", re.MULTILINE)
 
@@ -45,7 +48,26 @@ class Golden:
         text = _BASH.sub("bash", text)
         text = _PROCESS_HEAD.sub("  PID  CPU  MEMORY  TIME  COMMAND", text)
         text = _PROCESS.sub(r"  PID  # %  # MB  #s  \1", text)
+        text = _with_wide_ages(text)
         text = _TENS_OF_SECONDS.sub(r"\1#.#s", text)
         for volatile in (_MOMENT, _DURATION):
             text = volatile.sub(lambda match: re.sub(r"\d", "#", match[0]), text)
         return text
+
+
+def _with_wide_ages(text: str) -> str:
+    """A column of which no time is below ten seconds is narrower by one: as wide as it usually is.
+
+    Times stand at the right of their columns, below the ends of their titles.
+    """
+    lines = text.split("\n")
+    for number, line in enumerate(lines):
+        for title in reversed([*_AGES.finditer(line)]):
+            end = title.end()
+            below = (_AGE.search(row[:end]) for row in lines[number + 1 :])
+            ages = [age[0] for age in takewhile(lambda age: age is not None, below) if age]
+            if ages and not any("." in age for age in ages):
+                start = end - len(ages[0])
+                for row in range(number, number + 1 + len(ages)):
+                    lines[row] = f"{lines[row][:start]} {lines[row][start:]}"
+    return "\n".join(lines)

@@ -6,9 +6,7 @@ there is room everything is as it should be: also when the keeper was killed mea
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import apsw
 import pytest
 
 from backburner import Backburner, ErrorKind, Session, State, StoreFull, Task
@@ -16,6 +14,7 @@ from backburner.model.home import Home
 from backburner.work.process.condition import Ended, Settled, inspect
 from tests.faults.disks import PAGE, Disk
 from tests.faults.homes import waiting_starts
+from tests.faults.record import is_intact
 from tests.faults.victims import (
     kill_all_of_ours,
     kill_keeper,
@@ -168,6 +167,4 @@ async def all_is_well(session: Session, refused: list[str]) -> None:
 
 def check_integrity(home: Path) -> None:
     """SQLite's own word that nothing is damaged."""
-    connection: Any = apsw.Connection(str(home / "backburner.db"))
-    assert connection.execute("PRAGMA integrity_check").get == "ok"
-    connection.close()
+    assert is_intact(home)

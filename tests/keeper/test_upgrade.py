@@ -300,9 +300,10 @@ def test_x9_a_program_that_keeps_a_home_itself_is_never_signalled(
     program = (
         "import sys; from pathlib import Path; from backburner.model.home import Home\n"
         "from backburner.runtime.election import KeeperLock\n"
-        "lock = KeeperLock.acquire(Home(Path(sys.argv[1]))); print('kept', flush=True)\n"
-        "sys.stdin.read()\n"
+        "lock = KeeperLock.acquire(Home(Path(sys.argv[1])), stays=True)\n"
+        "print('kept', flush=True); sys.stdin.read()\n"
     )
+    told: list[str] = []
     with subprocess.Popen(
         [sys.executable, "-c", program, str(home)],
         env=older.environment(),
@@ -313,7 +314,8 @@ def test_x9_a_program_that_keeps_a_home_itself_is_never_signalled(
         assert process.stdout is not None
         assert process.stdout.readline() == "kept\n"
         with pytest.raises(KeeperUnreachable, match="keeps this home inside a program"):
-            succession.take_office(Home(home))
+            succession.take_office(Home(home), will_stay=lambda: told.append("it stays"))
+        assert told == ["it stays"], "whoever has its place stays, also if it dies in that moment"
         assert process.poll() is None
         process.communicate()
     lock = succession.take_office(Home(home))

@@ -1,12 +1,13 @@
 """Tools that the conformance suite looks for by their names, and some that our own tests call."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 from backburner import Context, Image, InternalError, Outcome, Registry, ToolError
 from backburner.mcp import protocol_error
 from backburner.work.tools.tool import tool
-from tests.waiting import pause_async
+from tests.waiting import pause_async, wait_until_async
 
 _PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
@@ -28,6 +29,13 @@ async def slow_compute(context: Context, seconds: float = 1, label: str = "") ->
     context.status(f"computing {label}")
     await pause_async(seconds, because="it is to take this long")
     return f"computed {label} in {seconds:g} s"
+
+
+@tool(background=True)
+async def hold(path: str) -> str:
+    """Wait for a file."""
+    await wait_until_async(Path(path).exists, timeout=100)
+    return "held"
 
 
 @tool(background=True)
@@ -134,7 +142,7 @@ async def break_down() -> str:
 
 REGISTRY = Registry(
     [
-        greet, slow_compute, failing_job, protocol_error_job, confirm_delete, multi_input,
+        greet, slow_compute, hold, failing_job, protocol_error_job, confirm_delete, multi_input,
         ask_plainly, test_tool_with_task, test_simple_text, test_image_content,
         test_error_handling, test_missing_capability, test_streaming_elicitation,
         test_logging_tool, test_tool_with_progress, leak, break_down,

@@ -57,9 +57,11 @@ async def refusal(work: Any) -> int:
     return refused.value.error.code
 
 
-async def test_x6_a_call_past_the_budget_becomes_a_task_and_gives_its_result(home: Path) -> None:
+async def test_x6_a_call_past_the_budget_becomes_a_task_and_gives_its_result(
+    home: Path, tmp_path: Path
+) -> None:
     async with served(home) as server, connected(server, tasks=True) as client:
-        created = await as_task(client, "slow_compute", {"seconds": 0.5, "label": "it"})
+        created = await as_task(client, "hold", {"path": str(tmp_path / "go")})
         more = cast("dict[str, Any]", created.model_extra)
         assert created.status == "working"
         assert more["ttlMs"] >= 30 * 86400 * 1000
@@ -68,8 +70,9 @@ async def test_x6_a_call_past_the_budget_becomes_a_task_and_gives_its_result(hom
         assert not {"result", "error", "inputRequests", "requestState"} & {*more}
         seen = await about(client.session, "tasks/get", created.task_id)
         assert (seen["status"], seen["resultType"]) == ("working", "complete")
+        (tmp_path / "go").touch()
         ended = await until(client.session, created.task_id, "completed")
-        assert text_of(ended["result"]) == "computed it in 0.5 s"
+        assert text_of(ended["result"]) == "held"
         assert ended["result"]["isError"] is False
 
 
@@ -93,14 +96,15 @@ async def test_x6_an_error_of_a_tool_is_completed_and_one_of_the_protocol_failed
 
 
 @pytest.mark.slow
-async def test_x6_a_shell_job_is_a_task_too(home: Path) -> None:
+async def test_x6_a_shell_job_is_a_task_too(home: Path, tmp_path: Path) -> None:
     async with served(home) as server, connected(server, tasks=True) as client:
-        command = "echo building; sleep 3; exit 3"
+        command = f"echo building; until [ -e {tmp_path}/go ]; do sleep 0.05; done; exit 3"
         started = await client.call_tool("background_run", {"command": command, "title": "build"})
         task = cast("dict[str, Any]", started.structured_content)["id"]
         waited = {"id": task, "wait_seconds": 60}
         created = await as_task(client, "background_output", waited)
         assert created.task_id == task
+        (tmp_path / "go").touch()
         ended = await until(client.session, task, "completed")
         assert ended["result"]["isError"] is True
         assert f"build ({task}) failed: exit code 3" in text_of(ended["result"])
@@ -276,7 +280,9 @@ async def test_x6_a_client_without_forms_is_told_what_is_asked(home: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("transport", ["stdio", "http"])
-async def test_x6_a_subscription_tells_of_changes(serve_http: Serve, transport: str) -> None:
+async def test_x6_a_subscription_tells_of_changes(
+    serve_http: Serve, tmp_path: Path, transport: str
+) -> None:
     heard: list[Changed] = []
 
     async def hear(changed: Changed) -> None:
@@ -284,14 +290,15 @@ async def test_x6_a_subscription_tells_of_changes(serve_http: Serve, transport: 
 
     to = program(*FIXTURE) if transport == "stdio" else serve_http(*FIXTURE, "--http", "0")[0]
     async with connected(to, extensions=[TasksExtension(hear)]) as client:
-        task = (await as_task(client, "slow_compute", {"seconds": 1})).task_id
+        task = (await as_task(client, "hold", {"path": str(tmp_path / "go")})).task_id
         wanted = {"notifications": {"taskIds": [task, "bg_notmine"]}}
         listening = asyncio.create_task(anything(client.session, "subscriptions/listen", wanted))
-        await wait_until_async(lambda: heard and heard[-1].status == "completed")
+        await wait_until_async(lambda: heard and heard[-1].status == "working")
+        (tmp_path / "go").touch()
+        await wait_until_async(lambda: heard[-1].status == "completed")
         assert {each.task_id for each in heard} == {task}
-        assert "working" in [each.status for each in heard]
         last = cast("dict[str, Any]", heard[-1].model_extra)
-        assert last["result"]["content"][0]["text"].startswith("computed")
+        assert last["result"]["content"][0]["text"] == "held"
         await asyncio.wait_for(listening, 20)  # its last task has ended, and so does the stream
 
 

@@ -1,7 +1,6 @@
 """Calls past their budget, and what becomes of them when a client or the server goes away."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from pydantic import FileUrl
 
 from backburner import Backburner
 from backburner.mcp.naming import session_name
+from tests.faults.victims import take_away
 from tests.mcp.wrap.conftest import Connect, Wire, appear, result_of
 from tests.waiting import wait_until, wait_until_async
 
@@ -303,7 +303,7 @@ def test_x6_a_wrap_whose_home_is_removed_does_not_stay(
     client = wire(0.3)
     client.call("until", path=f"{tmp_path}/never")
     client.hang_up()
-    shutil.rmtree(home)
+    take_away(home)
     pid = int(notes.read_text().split()[1])
     wait_until(lambda: not Path(f"/proc/{pid}").exists())
 

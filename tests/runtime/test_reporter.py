@@ -122,6 +122,44 @@ async def test_x5_nothing_is_lost_or_taken_twice_whatever_fails(
     assert record.reported == Path(folder.report).stat().st_size
 
 
+class FailingOnce:
+    """A store whose first change fails: it is written, or it is not."""
+
+    def __init__(self, store: Store, *, written: bool) -> None:
+        self._store = store
+        self._written = written
+        self._failed = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def note(self, *given: Any) -> None:
+        if self._failed:
+            await self._store.note(*given)
+            return
+        self._failed = True
+        if self._written:
+            await self._store.note(*given)
+        raise StoreFull("no room")
+
+
+@pytest.mark.parametrize("written", [False, True])
+async def test_x5_a_mistake_is_noted_once_though_the_record_failed(
+    home: Home, store: Store, monkeypatch: pytest.MonkeyPatch, *, written: bool
+) -> None:
+    monkeypatch.setattr(report_module, "_AGAIN_FIRST_S", 0.0001)
+    task = await running(store)
+    folder = home.attempt(task.id, 1)
+    Path(folder.path).mkdir(parents=True)
+    Path(folder.report).write_text('garbage\ngarbage\n{"result": 1}\n')
+    failing = FailingOnce(store, written=written)
+    reporter = Reporter(cast("Store", failing), task, folder, lambda _: None)
+    assert (await reporter.conclude(Ending.exited(0))).result == 1
+    events = await store.events(task.id)
+    (noted,) = [event.data["detail"] for event in events if event.kind is EventKind.DETAIL]
+    assert noted.startswith("report: a line is no JSON")
+
+
 async def test_x5_a_reporter_that_is_cancelled_in_a_commit_waits_for_it(
     home: Home, store: Store
 ) -> None:

@@ -66,7 +66,8 @@ class Reporter:
         self._file = ReportFile(folder.report, task.reported)
         self._bell = asyncio.Event()
         self._latest: dict[type[Item], Said] = {}
-        self._mistakes: set[str] = set()
+        self._mistakes: dict[str, int] = {}
+        """By kind: where in the report the first one is."""
         self._asked: set[str] | None = None
         self._added: set[str] = set()
         self._told = 0
@@ -163,6 +164,8 @@ class Reporter:
         task = await self._store.get(self._task.id)
         if task is not None and task.attempt == self._task.attempt:
             self._file.position = task.reported
+            noted = self._mistakes.items()
+            self._mistakes = {kind: end for kind, end in noted if end <= task.reported}
         self._latest.clear()
         self._added.clear()
         self._asked = None
@@ -198,7 +201,7 @@ class Reporter:
             case Withdrawal(id):
                 await self._withdraw(id, said.end)
             case Mistake(kind, text):
-                self._mistakes.add(kind)
+                self._mistakes[kind] = said.end
                 # In the timeline, and not in the place of what the job says it is doing.
                 detail = None if self._has_status else text
                 facts = Facts(detail=detail, data={"detail": text}, reported=said.end)
@@ -268,11 +271,11 @@ class Reporter:
         if self._told >= TELLS_MAX:
             await self._complain("tell", f"it has told {TELLS_MAX} things, the limit", end)
             return
-        self._told += 1
         # By its place in the report: taken again after a crash of ours, it is the same.
         signal = telling(self._task, text, str(end))
         facts = Facts(data={"text": text}, signal=signal, reported=end)
         await self._write(EventKind.MESSAGE, facts)
+        self._told += 1
 
     async def _ask(self, ask: Ask, end: int) -> None:
         question = ask.id

@@ -24,6 +24,7 @@ def serving(
 ) -> Generator[tuple[int, list[bytes]]]:
     """A server that says the same to everyone; its port, and what it was asked."""
     asked: list[bytes] = []
+    connections: list[socket.socket] = []
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self) -> None:
@@ -43,6 +44,7 @@ def serving(
             connection.settimeout(30)
             if context is not None:
                 connection = context.wrap_socket(connection, server_side=True)
+            connections.append(connection)
             return connection, address
 
     with Server((host, 0), Handler) as server:
@@ -53,6 +55,9 @@ def serving(
         finally:
             server.shutdown()
             thread.join()
+            for connection in connections:
+                with contextlib.suppress(OSError):  # it may have ended by itself
+                    connection.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.mark.parametrize(

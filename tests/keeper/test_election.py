@@ -4,6 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -120,6 +121,44 @@ def test_the_lock_is_had_once_and_is_not_lost_by_looking_at_it(home: Path) -> No
     lock.release()  # again: nothing happens
     assert keeper_pid(Home(home)) is None
     assert seen_from_outside().startswith("None <")
+
+
+def test_looking_in_one_thread_does_not_drop_what_another_takes(home: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from backburner.model.home import Home\n"
+        "from backburner.runtime.election import keeper_pid\n"
+        "for _ in sys.stdin: print(keeper_pid(Home(Path(sys.argv[1]))), flush=True)\n"
+    )
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.is_set():
+            keeper_pid(Home(home))
+
+    looking = [threading.Thread(target=look) for _ in range(2)]
+    for thread in looking:
+        thread.start()
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(home)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as outside:
+        assert outside.stdin is not None
+        assert outside.stdout is not None
+        try:
+            for _ in range(200):
+                lock = KeeperLock.acquire(Home(home))
+                assert lock is not None
+                outside.stdin.write("\n")
+                outside.stdin.flush()
+                assert outside.stdout.readline() == f"{os.getpid()}\n"
+                lock.release()
+        finally:
+            over.set()
+            for thread in looking:
+                thread.join()
+            outside.stdin.close()
 
 
 def test_who_is_seen_as_the_keeper_has_said_who_it_is(home: Path) -> None:

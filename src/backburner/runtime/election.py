@@ -13,6 +13,7 @@ import fcntl
 import os
 import struct
 import sys
+import threading
 import time
 from dataclasses import dataclass
 
@@ -24,6 +25,9 @@ _FLOCK = "hhqqi4x"  # l_type, l_whence, l_start, l_len, l_pid of struct flock on
 
 _held: dict[str, "KeeperLock"] = {}
 """By home: the locks of this process. Looking at one's own lock would drop it."""
+
+_one_at_a_time = threading.Lock()
+"""Whoever looks in one thread while another takes the lock would drop it, too."""
 
 _called: dict[str, float] = {}
 _TRIES = 3
@@ -65,8 +69,11 @@ class KeeperLock:
 
     @classmethod
     def _acquire(cls, path: str, edition: Edition) -> "KeeperLock | None":
-        if path in _held:
-            return None
+        with _one_at_a_time:
+            return None if path in _held else cls._acquire_anew(path, edition)
+
+    @classmethod
+    def _acquire_anew(cls, path: str, edition: Edition) -> "KeeperLock | None":
         fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB, 0, 1)  # a length of 0 is all the rest
@@ -84,9 +91,10 @@ class KeeperLock:
 
     def release(self) -> None:
         """Give it up."""
-        if _held.get(self._path) is self:
-            del _held[self._path]
-            os.close(self._fd)
+        with _one_at_a_time:
+            if _held.get(self._path) is self:
+                del _held[self._path]
+                os.close(self._fd)
 
 
 def keeper_pid(home: Home) -> int | None:
@@ -97,9 +105,12 @@ def keeper_pid(home: Home) -> int | None:
 
 def sitting_keeper(home: Home) -> Sitting | None:
     """The keeper that there is now, if any."""
-    own = _held.get(home.keeper_lock)
-    if own is not None:
-        return Sitting(os.getpid(), own.edition)
+    with _one_at_a_time:
+        own = _held.get(home.keeper_lock)
+        return _look(home) if own is None else Sitting(os.getpid(), own.edition)
+
+
+def _look(home: Home) -> Sitting | None:
     try:
         fd = os.open(home.keeper_lock, os.O_RDWR)
     except OSError:

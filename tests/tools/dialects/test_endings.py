@@ -12,6 +12,8 @@ from backburner.model import clock, ids
 from backburner.model.ending import Ending
 from backburner.model.states import Kind
 from backburner.model.task import NewTask, Place
+from backburner.model.worker import new_worker_id
+from backburner.runtime.runs.lock import WorkerLock
 from backburner.work.process.identity import boot_id
 from tests.faults.victims import unique_seconds
 
@@ -54,9 +56,14 @@ async def recorded(bb: Backburner, session: Session, ending: Ending, *, parked: 
     """A call of a tool that its application has not brought to this end."""
     spec: dict[str, Any] = {"tool": "crawl", "arguments": {}, "log": [1024, 1024]}
     new = NewTask(ids.new_id(), session.scope.owner, session.name, Kind.TOOL, "Crawl", spec)
-    place = Place(boot_id(), clock.boot_now(), 1, worker="wk_gone")
-    task, _ = await bb.store.begin(new, place, limit=None, parked=parked)
-    assert await bb.store.finish(task.id, task.attempt, ending) is not None
+    place = Place(boot_id(), clock.boot_now(), 1, worker=new_worker_id())
+    assert place.worker is not None
+    alive = WorkerLock(bb.home, place.worker)  # else whoever looks after the dead ends it before us
+    try:
+        task, _ = await bb.store.begin(new, place, limit=None, parked=parked)
+        assert await bb.store.finish(task.id, task.attempt, ending) is not None
+    finally:
+        alive.release()
     return await session.task(task.id)
 
 

@@ -38,7 +38,11 @@ async def main(home, line, count):
 asyncio.run(main(*sys.argv[1:]))
 """
 
-LINE = "echo + >>{0}/log; sleep 0.15; echo - >>{0}/log"
+LINE = (
+    "echo + >>{0}/log; until [ $(grep -cF + {0}/log) -ge 3 ]; do sleep 0.05; done;"
+    " sleep 0.15; echo - >>{0}/log"
+)
+"""The first three end when all of them have begun."""
 
 
 def start_many(home: Path, line: str) -> list["subprocess.Popen[bytes]"]:

@@ -29,8 +29,8 @@ class Nobody:
     async def begin_ending(self, reason: EndedFor) -> None: ...
 
 
-def held_job(folder: AttemptFolder, line: str) -> Job:
-    """A job that was started a minute ago, and whose wrapper has not got any further."""
+def held_job(folder: AttemptFolder, line: str, max_runtime_s: float | None = None) -> Job:
+    """A job whose claim was made a minute ago, and whose wrapper has not got any further."""
     home = os.path.dirname(folder.path)
     environment = {"PATH": os.environ["PATH"]}
     launch = wrapper.Launch(["/bin/sh", "-c", line], home, environment, 0o022, 1024)
@@ -40,8 +40,9 @@ def held_job(folder: AttemptFolder, line: str) -> Job:
     started.go()
     place = Place(boot_id(), clock.boot_now() - 60 * clock.SECOND, started.pid)
     task = Task(
-        1, "bg_held", "ada", "s", Kind.SHELL, "held", {}, State.RUNNING, 1, clock.now(), place=place
-    )
+        1, "bg_held", "ada", "s", Kind.SHELL, "held", {}, State.RUNNING, 1, clock.now(),
+        place=place, max_runtime_s=max_runtime_s,
+    )  # fmt: skip
     tree = Tree(home, task.id, mark, None)
     return Job(task, folder, tree, Nobody(), pid=started.pid, ours=True)
 
@@ -57,3 +58,14 @@ async def test_a4_a_command_that_begins_late_is_asked_to_end(tmp_path: Path) -> 
     await asyncio.wait_for(ending, 100)
     # Nothing is written down where all was killed at the end of the grace.
     assert isinstance(inspect(folder), Ended)
+
+
+@pytest.mark.slow
+async def test_a5_a_record_that_is_slow_takes_nothing_of_a_commands_time(tmp_path: Path) -> None:
+    """A claim was begun a minute before it was on disk, and only then the command begins."""
+    folder = AttemptFolder(str(tmp_path / "bg_held.1"))
+    job = held_job(folder, "exit 3", max_runtime_s=50)
+    (pid,) = job.tree.members()
+    os.kill(pid, signal.SIGCONT)
+    ending = await asyncio.wait_for(job.until_over(), 100)
+    assert ending.exit_code == 3

@@ -81,6 +81,8 @@ class Job:
         self._pid = pid
         self.ours = ours
         """This keeper has started it."""
+        # Its command begins now, after the claim was on disk, which may have taken seconds.
+        self._began = clock.boot_now() if ours or task.place is None else task.place.started_boot
         self._pidfd = open_pidfd(pid) if pid is not None else None
         if self._pidfd is not None and not ours and not isinstance(inspect(folder), Alive):
             os.close(self._pidfd)  # it ended in between: that number may be somebody else's now
@@ -146,10 +148,10 @@ class Job:
         return min(max(0.0, self._runtime_left()) + 0.001, _LONGEST_NAP_S)
 
     def _runtime_left(self) -> float:
-        place, limit = self.task.place, self.task.max_runtime_s
-        if place is None or limit is None:
+        limit = self.task.max_runtime_s
+        if limit is None:
             return float("inf")
-        return limit - (clock.boot_now() - place.started_boot) / clock.SECOND
+        return limit - (clock.boot_now() - self._began) / clock.SECOND
 
     def _timed_out(self) -> Ending:
         assert self.task.max_runtime_s is not None

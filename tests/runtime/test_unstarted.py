@@ -2,13 +2,18 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from backburner import Backburner, State, Task, UsageError
+from backburner import Backburner, Session, State, Task, UsageError
+from backburner.model.task import Task as Record
+from backburner.runtime.worker import ProcessWorker
+from backburner.store.protocol import Store
 from tests.faults.victims import nobody_keeps
+from tests.waiting import wait_until_async
 
 
 def result_of(task: Task) -> Any:
@@ -55,8 +60,6 @@ async def test_e4_of_those_that_are_stopped_in_the_moment_of_their_start(
         def all_there() -> bool:
             return all(Path(task.document()["paths"]["result"]).exists() for task in tasks)
 
-        from tests.waiting import wait_until_async
-
         await wait_until_async(all_there, message="a result is missing")
         assert {result_of(task)["status"] for task in tasks} == {"canceled"}
 
@@ -70,3 +73,49 @@ async def test_names_that_the_record_could_not_give_back(shared_home: Path, name
             bb.session("s", owner=name)
         for fine in ("ünïcode", "日本語", "with blank", "🙂"):
             assert bb.session(fine).name == fine
+
+
+class StoppedMeanwhile:
+    """A record in which what waits for the keeper is stopped as soon as the keeper has seen it."""
+
+    def __init__(self, store: Store, session: Session) -> None:
+        self._session = session
+        self._store = store
+        self.seen = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def waiting_for_keeper(self) -> Sequence[Record]:
+        found = await self._store.waiting_for_keeper()
+        for record in found:
+            await (await self._session.task(record.id)).stop()
+            self.seen.set()
+        return found
+
+
+async def test_e4_a_keeper_that_comes_too_late_does_not_say_that_it_could_not_start(
+    home: Path,
+) -> None:
+    """A stop takes away what a task was to be started with: its files say that it was stopped."""
+    async with Backburner.open(home) as bb:
+        with nobody_keeps(home):
+            session = bb.session("s")
+            task = await session.run("true", env={"ITS": "own"})
+            said: list[str] = []
+            store = StoppedMeanwhile(bb.store, session)
+            worker = ProcessWorker(cast("Store", store), bb.home, bb.settings, said.append)
+
+            async def keep() -> None:
+                while True:
+                    await worker.work()
+
+            looking = asyncio.create_task(keep())
+            await store.seen.wait()
+            await wait_until_async(lambda: worker.idle)
+            looking.cancel()
+            await asyncio.wait([looking])
+            await worker.close()
+        assert said == []
+        assert (await task.refresh()).state is State.CANCELED
+        assert result_of(task) == {"status": "canceled", "exit_code": None}

@@ -365,6 +365,8 @@ class ProcessWorker:
     async def _finish(
         self, task: Task, ending: Ending, *, output: Output | None = None, leftovers: int = 0
     ) -> None:
+        if task.started_at is None and await self._was_ended(task):
+            return
         # Before the record says so: whoever hears of the end finds it there, and a keeper that is
         # killed in between leaves a task that the next one ends, and not one without its result.
         written = self._put_result(task, ending)
@@ -374,16 +376,28 @@ class ProcessWorker:
         ran = task.place is not None
         if ran:  # and will not again
             handover.discard(self._home, task.id, task.hand_over)
-        await self._scribe.insist(
+        finished = await self._scribe.insist(
             lambda: self._store.finish(
                 task.id, task.attempt, told, output=output, leftovers=leftovers
             )
         )
+        if finished is None and task.started_at is None:  # by others, in this very moment
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._home.attempt(task.id, task.attempt).result)
+            await self._was_ended(task)
         if not ran:  # until the record says so, the next keeper would need it
             handover.discard(self._home, task.id, task.hand_over)
         if not written:
             self._put_result(task, ending)  # there may be room now
         await stop_children(self._store, self._home, task)
+
+    async def _was_ended(self, task: Task) -> bool:
+        """Whether a stop has ended it before its start; the files say so then, and nothing else."""
+        record = await self._scribe.insist(lambda: self._store.get(task.id))
+        if record is None or not record.state.terminal:
+            return False
+        leave_result(self._home, record)
+        return True
 
     def _put_result(self, task: Task, ending: Ending) -> bool:
         folder = self._home.attempt(task.id, task.attempt)

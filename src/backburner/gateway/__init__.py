@@ -1,0 +1,1 @@
+"""Background work in a chat: Telegram, Discord, Slack and the terminal."""

@@ -13,7 +13,7 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -21,10 +21,11 @@ import apsw
 
 from backburner.model.errors import StoreBusy, StoreClosed, StoreError
 from backburner.store.sqlite.connection import explain
+from backburner.store.sqlite.together import Together, Waiting, groups
 from backburner.store.sqlite.transaction import Statements
 
+Order = TypeVar("Order")
 Result = TypeVar("Result")
-Operation = Callable[[Statements], Any]
 
 _BATCH = 512
 """Bounds the time that one transaction holds the lock against other processes."""
@@ -95,18 +96,19 @@ class WriteLock:
         os.close(self._fd)
 
 
-class _Waiting:
+class _Waiting(Waiting):
     """An operation and the future that its caller waits for."""
 
-    __slots__ = ("error", "future", "operation", "result", "then")
+    __slots__ = ("error", "future", "result", "then")
 
     def __init__(
         self,
-        operation: Operation,
+        kind: Together[Any, Any] | None,
+        order: Any,
         then: Callable[[Any], None] | None,
         future: asyncio.Future[Any],
     ) -> None:
-        self.operation = operation
+        super().__init__(kind, order)
         self.then = then
         self.future = future
         self.result: Any = None
@@ -164,12 +166,21 @@ class Writer:
 
         ``then`` is called with its result after the commit and before anyone else can write.
         """
-        future: asyncio.Future[Result] = self._loop.create_future()
+        return await self._queued(None, operation, then)
+
+    async def write_together(self, kind: Together[Order, Result], order: Order) -> Result:
+        """The same for one of a kind, which may share its statements with others."""
+        return await self._queued(kind, order, None)
+
+    def _queued(
+        self, kind: Together[Any, Any] | None, order: Any, then: Callable[[Any], None] | None
+    ) -> asyncio.Future[Any]:
+        future: asyncio.Future[Any] = self._loop.create_future()
         with self._entrance:  # nothing may queue up behind the end, where nobody would answer
             if self._closed:
                 raise StoreClosed("the record is closed", remedy="open it again")
-            self._queue.put(_Waiting(operation, then, future))
-        return await future
+            self._queue.put(_Waiting(kind, order, then, future))
+        return future
 
     def close(self) -> bool:
         """Write what waits, then stop. Blocks for as long as the last commit takes.
@@ -263,17 +274,16 @@ class Writer:
             if waiting.then is not None and waiting.error is None:
                 waiting.then(waiting.result)
 
-    def _transaction(self, done: list[_Waiting], attempt: Callable[[_Waiting], None]) -> None:
+    def _transaction(self, done: list[_Waiting], attempt: Callable[[list[_Waiting]], None]) -> None:
         run = self._statements.command
         run("BEGIN IMMEDIATE")
         try:
             self._before()
-            index = 0
-            while index < len(done):
-                attempt(done[index])
-                index += 1
-                if index == len(done) and index < _BATCH:
-                    self._take_more(done)
+            tried = 0
+            while tried < len(done):
+                new, tried = done[tried:], len(done)
+                attempt(new)
+                self._take_more(done)
             run("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
@@ -303,29 +313,41 @@ class Writer:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(settle)
 
-    def _attempt(self, waiting: _Waiting) -> None:
+    def _attempt(self, waiting: list[_Waiting]) -> None:
+        for group in groups(waiting):
+            self._attempt_at_once(group)
+
+    def _attempt_apart(self, waiting: list[_Waiting]) -> None:
+        run = self._statements.command
+        for each in waiting:
+            run("SAVEPOINT operation")
+            try:
+                self._attempt_at_once([each])
+            except _Spoilt as spoilt:
+                run("ROLLBACK TO operation")
+                each.error = spoilt.error
+            run("RELEASE operation")
+
+    def _attempt_at_once(self, group: list[_Waiting]) -> None:
         before = self._connection.total_changes()
-        waiting.error = None
+        kind = group[0].kind
         try:
-            waiting.result = waiting.operation(self._statements)
+            answers: Sequence[Any] = (
+                [each.order(self._statements) for each in group]
+                if kind is None
+                else kind.carry_out(self._statements, [each.order for each in group])
+            )
         except Exception as error:
             if not self._connection.in_transaction:
                 raise  # SQLite gave up the whole transaction: a full disk does that
             if isinstance(error, apsw.Error):
                 error = explain(error, self._connection.filename)
-            if self._connection.total_changes() != before:
+            if len(group) > 1 or self._connection.total_changes() != before:
                 raise _Spoilt(error) from None
-            waiting.error = error
-
-    def _attempt_apart(self, waiting: _Waiting) -> None:
-        run = self._statements.command
-        run("SAVEPOINT operation")
-        try:
-            self._attempt(waiting)
-        except _Spoilt as spoilt:
-            run("ROLLBACK TO operation")
-            waiting.error = spoilt.error
-        run("RELEASE operation")
+            answers = [error]
+        for each, answer in zip(group, answers, strict=True):
+            failed = isinstance(answer, Exception)
+            each.error, each.result = (answer, None) if failed else (None, answer)
 
 
 class _Spoilt(Exception):

@@ -10,17 +10,21 @@ import errno
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from backburner.model.home import AttemptFolder
+from backburner.model.limits import Settings
+from backburner.model.outcome import Image
+from backburner.work.artifacts import put_images
 
-Work = Callable[[], object]
-Answer = asyncio.Future[Exception | None]
-"""What went wrong, if anything did."""
+Work = Callable[[], Sequence[str]]
+"""Answers what went wrong, in words; it raises nothing that is foreseen."""
 
-_Item = tuple[Work, Answer]
+Told = Callable[[Sequence[str]], None]
+
+_Item = tuple[Work, Told]
 
 _BATCH = 16
 """As many are told together at most: the first of them waits for the last."""
@@ -34,20 +38,14 @@ class Archivist:
         self._thread: threading.Thread | None = None
         self._loop = asyncio.get_running_loop()
 
-    async def put(self, folder: AttemptFolder, document: Mapping[str, Any]) -> Exception | None:
-        """Put both files in place. Answers what went wrong: a full disk must not lose an end."""
-        return await self.do(lambda: put_files(folder, document))
-
-    async def do(self, work: Work) -> Exception | None:
-        """Have it done by the thread."""
+    def do(self, work: Work, then: Told) -> None:
+        """Have it done by the thread. ``then`` is called in the event loop, whatever happens."""
         if self._thread is None:
             self._thread = threading.Thread(
                 target=self._run, name="backburner-archivist", daemon=True
             )
             self._thread.start()
-        done: Answer = self._loop.create_future()
-        self._queue.put((work, done))
-        return await done
+        self._queue.put((work, then))
 
     def close(self) -> None:
         """Write what waits, then stop."""
@@ -58,29 +56,44 @@ class Archivist:
 
     def _run(self) -> None:
         while (item := self._queue.get()) is not None:
-            settled = [_done(item)]
+            done = [_done(item)]
             with contextlib.suppress(Empty):  # to wake the loop costs more than a small file
-                while len(settled) < _BATCH and (item := self._queue.get_nowait()) is not None:
-                    settled.append(_done(item))
+                while len(done) < _BATCH and (item := self._queue.get_nowait()) is not None:
+                    done.append(_done(item))
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-                self._loop.call_soon_threadsafe(_settle, settled)
+                self._loop.call_soon_threadsafe(_tell, done)
             if item is None:
                 return
 
 
-def _done(item: _Item) -> tuple[Answer, Exception | None]:
-    work, answer = item
+def _done(item: _Item) -> tuple[Told, Sequence[str]]:
+    work, then = item
     try:
-        work()
+        return then, work()
     except Exception as error:  # noqa: BLE001 - all runs depend on this thread
-        return answer, error
-    return answer, None
+        return then, [f"its files were not written: {error}"]
 
 
-def _settle(settled: list[tuple[Answer, Exception | None]]) -> None:
-    for answer, error in settled:
-        if not answer.done():
-            answer.set_result(error)
+def _tell(done: list[tuple[Told, Sequence[str]]]) -> None:
+    for then, complaints in done:
+        then(complaints)
+
+
+def put_all(
+    folder: AttemptFolder, document: Mapping[str, Any], images: Sequence[Image], limits: Settings
+) -> list[str]:
+    """All that the end of a run leaves. Answers what went wrong: a full disk must lose no end."""
+    complaints: list[str] = []
+    try:
+        put_files(folder, document)
+    except Exception as error:  # noqa: BLE001 - a document that is no JSON is no reason either
+        complaints.append(f"result.json was not written: {error}")
+    if images:
+        try:
+            complaints += put_images(folder, images, limits)[1]
+        except OSError as error:
+            complaints.append(f"its images were not kept: {error}")
+    return complaints
 
 
 def put_files(folder: AttemptFolder, document: Mapping[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """The changes of runs: tasks that an application carries out in itself, and those applications."""
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from backburner.store.sqlite.transaction import Statements
 class RunChanges(Changes):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
-    async def begin(
+    def begin(
         self,
         task: NewTask,
         place: Place,
@@ -30,9 +31,9 @@ class RunChanges(Changes):
         limit: int | None,
         parked: bool = False,
         began_at: Instant | None = None,
-    ) -> tuple[Task, bool]:
+    ) -> "asyncio.Future[Begun]":
         begin = Begin(task, to_json(task.spec), place, limit, parked, began_at)
-        return await self._writer.write_together(BEGINS, begin)
+        return self._writer.write_together(BEGINS, begin)
 
     async def park(self, task_id: str, attempt: int) -> Task | None:
         return await self._change(

@@ -1,5 +1,6 @@
 """The changes of tasks: created, claimed, tried again, ended, and what is noted about them."""
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
@@ -93,7 +94,7 @@ class TaskChanges(Changes):
 
         return await self._writer.write(operation)
 
-    async def finish(
+    def finish(
         self,
         task_id: str,
         attempt: int,
@@ -102,8 +103,8 @@ class TaskChanges(Changes):
         output: Output | None = None,
         leftovers: int = 0,
         usage: Mapping[str, int] | None = None,
-    ) -> Task | None:
-        return await self._writer.write_together(
+    ) -> "asyncio.Future[Task | None]":
+        return self._writer.write_together(
             ENDS, End(task_id, attempt, ending, output, leftovers, usage)
         )
 

@@ -168,9 +168,12 @@ class Writer:
         """
         return await self._queued(None, operation, then)
 
-    async def write_together(self, kind: Together[Order, Result], order: Order) -> Result:
-        """The same for one of a kind, which may share its statements with others."""
-        return await self._queued(kind, order, None)
+    def write_together(self, kind: Together[Order, Result], order: Order) -> asyncio.Future[Result]:
+        """The same for one of a kind, which may share its statements with others.
+
+        Who gives up waiting cancels the future and not the write.
+        """
+        return self._queued(kind, order, None)
 
     def _queued(
         self, kind: Together[Any, Any] | None, order: Any, then: Callable[[Any], None] | None

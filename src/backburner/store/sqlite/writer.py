@@ -1,8 +1,9 @@
 """The one writer of a process: a thread that commits everything that waits in one transaction.
 
-An fsync costs about as much as fifty statements, so callers that arrive together share one. One
-that fails takes nothing else with it: most fail before their first change, and where one does not,
-all of them are run again with a savepoint each, so an operation does nothing but run statements.
+An fsync costs about as much as fifty statements, so callers that arrive together share one, and
+those of a kind their statements (`together`). One that fails takes nothing else with it: most fail
+before their first change, and where one does not, all of them are run again with a savepoint each,
+so an operation does nothing but run statements.
 Across processes a blocking lock file comes before BEGIN IMMEDIATE, because SQLite's own busy
 handler sleeps and is unfair.
 """
@@ -149,11 +150,12 @@ class Writer:
         self._before = before
         self._closing = False
         self._hands = threading.Lock()
-        self._in_hand: _Waiting | None = None
+        self._in_hand: list[_Waiting] = []
         self._waits_since: float | None = None
         self._entrance = threading.Lock()
         self._closed = False
-        self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
+        self._arriving: list[_Waiting] = []
+        self._queue: SimpleQueue[list[_Waiting] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="backburner-writer", daemon=True)
         self._thread.start()
 
@@ -182,8 +184,19 @@ class Writer:
         with self._entrance:  # nothing may queue up behind the end, where nobody would answer
             if self._closed:
                 raise StoreClosed("the record is closed", remedy="open it again")
-            self._queue.put(_Waiting(kind, order, then, future))
+            if not self._arriving:  # the thread is woken once for all of one turn of the loop
+                self._loop.call_soon(self._hand_over)
+            self._arriving.append(_Waiting(kind, order, then, future))
         return future
+
+    def _hand_over(self) -> None:
+        with self._entrance:
+            self._hand_over_arrived()
+
+    def _hand_over_arrived(self) -> None:
+        if self._arriving:
+            self._queue.put(self._arriving)
+            self._arriving = []
 
     def close(self) -> bool:
         """Write what waits, then stop. Blocks for as long as the last commit takes.
@@ -192,6 +205,7 @@ class Writer:
         """
         with self._entrance:
             self._closed = True
+            self._hand_over_arrived()
             self._queue.put(None)
         while self._thread.is_alive():
             self._thread.join(1.0)
@@ -213,11 +227,10 @@ class Writer:
         if not self._is_stuck():
             return
         with self._hands:  # what the writer has begun to write, it finishes
-            given_up = [self._in_hand] if self._in_hand is not None else []
-            self._in_hand = None
+            given_up, self._in_hand = self._in_hand, []
         with contextlib.suppress(Empty):
             while (waiting := self._queue.get_nowait()) is not None:
-                given_up.append(waiting)
+                given_up += waiting
             self._queue.put(None)
         if given_up:
             error = self._lock.busy()
@@ -232,14 +245,12 @@ class Writer:
         with self._lock:
             self._waits_since = None
             with self._hands:
-                wanted = self._in_hand
-                self._in_hand = None
-            yield [] if wanted is None else [wanted]
+                wanted, self._in_hand = self._in_hand, []
+            yield wanted
 
     def _run(self) -> None:
         while (first := self._queue.get()) is not None:
-            done = [first]
-            self._in_hand = first
+            done = self._in_hand = first
             before = self._connection.total_changes()
             try:
                 with self._alone() as done:
@@ -270,7 +281,7 @@ class Writer:
         if not done:
             return
         try:
-            self._transaction(done, self._attempt)
+            self._transaction(done, self._attempt_at_once)
         except _Spoilt:
             self._transaction(done, self._attempt_apart)
         for waiting in done:
@@ -285,7 +296,8 @@ class Writer:
             tried = 0
             while tried < len(done):
                 new, tried = done[tried:], len(done)
-                attempt(new)
+                for group in groups(new):
+                    attempt(group)
                 self._take_more(done)
             run("COMMIT")
         except BaseException:
@@ -300,7 +312,7 @@ class Writer:
                 if waiting is None:
                     self._closing = True
                     return
-                done.append(waiting)
+                done += waiting
         except Empty:
             pass
 
@@ -316,13 +328,9 @@ class Writer:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(settle)
 
-    def _attempt(self, waiting: list[_Waiting]) -> None:
-        for group in groups(waiting):
-            self._attempt_at_once(group)
-
-    def _attempt_apart(self, waiting: list[_Waiting]) -> None:
+    def _attempt_apart(self, group: list[_Waiting]) -> None:
         run = self._statements.command
-        for each in waiting:
+        for each in group:
             run("SAVEPOINT operation")
             try:
                 self._attempt_at_once([each])

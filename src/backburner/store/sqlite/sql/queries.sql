@@ -179,7 +179,7 @@ RETURNING {changed};
 SELECT json_group_array(json_array(
     w.key, EXISTS (SELECT 1 FROM question q WHERE q.task = t.seq), t.events,
     max(:now, t.created_at, coalesce(t.started_at, 0)), {columns}))
-FROM json_each(:wanted) w CROSS JOIN task t ON t.id = w.value ->> 0
+FROM jsonb_each(:wanted) w CROSS JOIN task t ON t.id = w.value ->> 0
 WHERE t.attempt = w.value ->> 1 AND t.state IN (SELECT value FROM json_each(w.value, '$[2]'));
 
 -- name: tasks_end
@@ -189,7 +189,7 @@ UPDATE task SET state = e.value ->> 1, finished_at = e.value ->> 2, exit_code = 
                 summary = e.value ->> 6, result = e.value ->> 7, usage = e.value ->> 8,
                 leftovers = e.value ->> 9, output_bytes = e.value ->> 10,
                 dropped_bytes = e.value ->> 11, events = events + 1
-FROM json_each(:rows) e WHERE task.seq = e.value ->> 0;
+FROM jsonb_each(:rows) e WHERE task.seq = e.value ->> 0;
 
 -- name: task_request_stop
 -- An active task, or one that left processes behind, is asked to end; the first request stays,
@@ -270,7 +270,7 @@ SELECT coalesce(max(seq), 0) FROM event;
 WITH told (key, task, owner, session, kind, text, data, now, quiet, boot, begin, notify) AS (
     SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
            value ->> 6, value ->> 7, value ->> 8, value ->> 9, value ->> 10, value ->> 11
-    FROM json_each(:signals)),
+    FROM jsonb_each(:signals)),
 judged AS MATERIALIZED (
     SELECT told.*, CASE
         WHEN EXISTS (SELECT 1 FROM ended_session e
@@ -693,7 +693,7 @@ SELECT (SELECT coalesce(max(seq), 0) FROM task),
               AND state IN ('queued', 'running', 'input_required')
               AND NOT (state = 'queued' AND schedule IS NOT NULL AND after IS NOT NULL)
               AND (parked_at IS NOT NULL) = (s.value ->> 3)))
-        FROM json_each(:sorts) s);
+        FROM jsonb_each(:sorts) s);
 
 -- name: tasks_begin
 -- Tasks that run from the start in the process that writes them.
@@ -702,12 +702,12 @@ INSERT INTO task (seq, id, owner, session, kind, title, spec, created_at, starte
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
        value ->> 7, value ->> 7, value ->> 8, value ->> 9, value ->> 10, value ->> 11,
        value ->> 12, value ->> 13, value ->> 14, value ->> 15, 'running', 2
-FROM json_each(:rows);
+FROM jsonb_each(:rows);
 
 -- name: events_insert
 -- The changes that they tell of have raised the counts in the tasks' rows.
 INSERT INTO event (task, number, at, kind, data)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each(:rows);
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM jsonb_each(:rows);
 
 -- name: task_park
 -- A call that was recorded from the start has outlived its budget.

@@ -56,9 +56,11 @@ class Finishing:
 
     async def close(self, patience_s: float) -> None:
         """Wait for those that are under way, for so long."""
-        waits = [*(run.recorded_end() for run in self._under_way), *self._beside]
-        if waits:
-            await asyncio.wait(waits, timeout=patience_s)
+        if self._under_way:
+            ends = [run.recorded_end() for run in self._under_way]
+            await asyncio.wait(ends, timeout=patience_s)
+        if self._beside:  # also what the last of them have left to be done
+            await asyncio.wait(self._beside, timeout=patience_s)
         self._archivist.close()
 
     def see_off(self, run: Run) -> None:

@@ -148,7 +148,8 @@ class Run:
     def recorded_end(self) -> "asyncio.Future[Task | None]":
         """Its record, when that says how it ended; None where another attempt has its place."""
         waiter: asyncio.Future[Task | None] = self._loop.create_future()
-        self._waiters.append(waiter)
+        # Without those who have given up: somebody may ask once a second for days.
+        self._waiters = [*(each for each in self._waiters if not each.done()), waiter]
         return waiter
 
     def end_is_recorded(self, task: Task | None) -> None:

@@ -31,6 +31,9 @@ Result = TypeVar("Result")
 _BATCH = 512
 """Bounds the time that one transaction holds the lock against other processes."""
 
+_PIECE = 64
+"""So many come to the thread at once, which may be so many too many for the bound above."""
+
 LONGEST_WAIT_S = 20.0
 """For the lock of the other processes, each of which has it for milliseconds: one that was stopped
 (Ctrl-Z) or hangs on its disk would keep everyone waiting for ever."""
@@ -194,9 +197,9 @@ class Writer:
             self._hand_over_arrived()
 
     def _hand_over_arrived(self) -> None:
-        if self._arriving:
-            self._queue.put(self._arriving)
-            self._arriving = []
+        for at in range(0, len(self._arriving), _PIECE):
+            self._queue.put(self._arriving[at : at + _PIECE])
+        self._arriving = []
 
     def close(self) -> bool:
         """Write what waits, then stop. Blocks for as long as the last commit takes.

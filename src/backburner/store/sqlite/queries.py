@@ -6,12 +6,12 @@ from functools import cache
 
 from backburner.store.sqlite.rows import (
     CHANGED_TASK,
-    ENDED_TASK,
     JOINED_TASK,
     LIGHT_TASK,
     MESSAGE,
     QUESTION,
     SIGNAL,
+    TASK_COLUMNS,
 )
 from backburner.store.sqlite.schedule_reading import SCHEDULE
 from backburner.store.sqlite.token_reading import COLUMNS as TOKEN
@@ -35,7 +35,7 @@ def _all() -> dict[str, str]:
         .replace("{task}", JOINED_TASK)
         .replace("{light}", LIGHT_TASK)
         .replace("{changed}", CHANGED_TASK)
-        .replace("{ended}", ENDED_TASK)
+        .replace("{columns}", TASK_COLUMNS)
         .replace("{signal}", SIGNAL)
         .replace("{question}", QUESTION)
         .replace("{schedule}", SCHEDULE)

@@ -1,8 +1,9 @@
 """The one writer of a process: a thread that commits everything that waits in one transaction.
 
-An fsync costs about as much as fifty statements, so callers that arrive together share one. One
-that fails takes nothing else with it: most fail before their first change, and where one does not,
-all of them are run again with a savepoint each, so an operation does nothing but run statements.
+An fsync costs about as much as fifty statements, so callers that arrive together share one, and
+those of a kind their statements (`together`). One that fails takes nothing else with it: most fail
+before their first change, and where one does not, all of them are run again with a savepoint each,
+so an operation does nothing but run statements.
 Across processes a blocking lock file comes before BEGIN IMMEDIATE, because SQLite's own busy
 handler sleeps and is unfair.
 """
@@ -13,7 +14,7 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
@@ -21,13 +22,17 @@ import apsw
 
 from backburner.model.errors import StoreBusy, StoreClosed, StoreError
 from backburner.store.sqlite.connection import explain
+from backburner.store.sqlite.together import Together, Waiting, groups
 from backburner.store.sqlite.transaction import Statements
 
+Order = TypeVar("Order")
 Result = TypeVar("Result")
-Operation = Callable[[Statements], Any]
 
 _BATCH = 512
 """Bounds the time that one transaction holds the lock against other processes."""
+
+_PIECE = 64
+"""So many come to the thread at once, which may be so many too many for the bound above."""
 
 LONGEST_WAIT_S = 20.0
 """For the lock of the other processes, each of which has it for milliseconds: one that was stopped
@@ -95,18 +100,19 @@ class WriteLock:
         os.close(self._fd)
 
 
-class _Waiting:
+class _Waiting(Waiting):
     """An operation and the future that its caller waits for."""
 
-    __slots__ = ("error", "future", "operation", "result", "then")
+    __slots__ = ("error", "future", "result", "then")
 
     def __init__(
         self,
-        operation: Operation,
+        kind: Together[Any, Any] | None,
+        order: Any,
         then: Callable[[Any], None] | None,
         future: asyncio.Future[Any],
     ) -> None:
-        self.operation = operation
+        super().__init__(kind, order)
         self.then = then
         self.future = future
         self.result: Any = None
@@ -147,11 +153,12 @@ class Writer:
         self._before = before
         self._closing = False
         self._hands = threading.Lock()
-        self._in_hand: _Waiting | None = None
+        self._in_hand: list[_Waiting] = []
         self._waits_since: float | None = None
         self._entrance = threading.Lock()
         self._closed = False
-        self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
+        self._arriving: list[_Waiting] = []
+        self._queue: SimpleQueue[list[_Waiting] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="backburner-writer", daemon=True)
         self._thread.start()
 
@@ -164,12 +171,35 @@ class Writer:
 
         ``then`` is called with its result after the commit and before anyone else can write.
         """
-        future: asyncio.Future[Result] = self._loop.create_future()
+        return await self._queued(None, operation, then)
+
+    def write_together(self, kind: Together[Order, Result], order: Order) -> asyncio.Future[Result]:
+        """The same for one of a kind, which may share its statements with others.
+
+        Who gives up waiting cancels the future and not the write.
+        """
+        return self._queued(kind, order, None)
+
+    def _queued(
+        self, kind: Together[Any, Any] | None, order: Any, then: Callable[[Any], None] | None
+    ) -> asyncio.Future[Any]:
+        future: asyncio.Future[Any] = self._loop.create_future()
         with self._entrance:  # nothing may queue up behind the end, where nobody would answer
             if self._closed:
                 raise StoreClosed("the record is closed", remedy="open it again")
-            self._queue.put(_Waiting(operation, then, future))
-        return await future
+            if not self._arriving:  # the thread is woken once for all of one turn of the loop
+                self._loop.call_soon(self._hand_over)
+            self._arriving.append(_Waiting(kind, order, then, future))
+        return future
+
+    def _hand_over(self) -> None:
+        with self._entrance:
+            self._hand_over_arrived()
+
+    def _hand_over_arrived(self) -> None:
+        for at in range(0, len(self._arriving), _PIECE):
+            self._queue.put(self._arriving[at : at + _PIECE])
+        self._arriving = []
 
     def close(self) -> bool:
         """Write what waits, then stop. Blocks for as long as the last commit takes.
@@ -178,6 +208,7 @@ class Writer:
         """
         with self._entrance:
             self._closed = True
+            self._hand_over_arrived()
             self._queue.put(None)
         while self._thread.is_alive():
             self._thread.join(1.0)
@@ -199,11 +230,10 @@ class Writer:
         if not self._is_stuck():
             return
         with self._hands:  # what the writer has begun to write, it finishes
-            given_up = [self._in_hand] if self._in_hand is not None else []
-            self._in_hand = None
+            given_up, self._in_hand = self._in_hand, []
         with contextlib.suppress(Empty):
             while (waiting := self._queue.get_nowait()) is not None:
-                given_up.append(waiting)
+                given_up += waiting
             self._queue.put(None)
         if given_up:
             error = self._lock.busy()
@@ -218,14 +248,12 @@ class Writer:
         with self._lock:
             self._waits_since = None
             with self._hands:
-                wanted = self._in_hand
-                self._in_hand = None
-            yield [] if wanted is None else [wanted]
+                wanted, self._in_hand = self._in_hand, []
+            yield wanted
 
     def _run(self) -> None:
         while (first := self._queue.get()) is not None:
-            done = [first]
-            self._in_hand = first
+            done = self._in_hand = first
             before = self._connection.total_changes()
             try:
                 with self._alone() as done:
@@ -256,24 +284,24 @@ class Writer:
         if not done:
             return
         try:
-            self._transaction(done, self._attempt)
+            self._transaction(done, self._attempt_at_once)
         except _Spoilt:
             self._transaction(done, self._attempt_apart)
         for waiting in done:
             if waiting.then is not None and waiting.error is None:
                 waiting.then(waiting.result)
 
-    def _transaction(self, done: list[_Waiting], attempt: Callable[[_Waiting], None]) -> None:
+    def _transaction(self, done: list[_Waiting], attempt: Callable[[list[_Waiting]], None]) -> None:
         run = self._statements.command
         run("BEGIN IMMEDIATE")
         try:
             self._before()
-            index = 0
-            while index < len(done):
-                attempt(done[index])
-                index += 1
-                if index == len(done) and index < _BATCH:
-                    self._take_more(done)
+            tried = 0
+            while tried < len(done):
+                new, tried = done[tried:], len(done)
+                for group in groups(new):
+                    attempt(group)
+                self._take_more(done)
             run("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
@@ -287,7 +315,7 @@ class Writer:
                 if waiting is None:
                     self._closing = True
                     return
-                done.append(waiting)
+                done += waiting
         except Empty:
             pass
 
@@ -303,29 +331,37 @@ class Writer:
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(settle)
 
-    def _attempt(self, waiting: _Waiting) -> None:
+    def _attempt_apart(self, group: list[_Waiting]) -> None:
+        run = self._statements.command
+        for each in group:
+            run("SAVEPOINT operation")
+            try:
+                self._attempt_at_once([each])
+            except _Spoilt as spoilt:
+                run("ROLLBACK TO operation")
+                each.error = spoilt.error
+            run("RELEASE operation")
+
+    def _attempt_at_once(self, group: list[_Waiting]) -> None:
         before = self._connection.total_changes()
-        waiting.error = None
+        kind = group[0].kind
         try:
-            waiting.result = waiting.operation(self._statements)
+            answers: Sequence[Any] = (
+                [each.order(self._statements) for each in group]
+                if kind is None
+                else kind.carry_out(self._statements, [each.order for each in group])
+            )
         except Exception as error:
             if not self._connection.in_transaction:
                 raise  # SQLite gave up the whole transaction: a full disk does that
             if isinstance(error, apsw.Error):
                 error = explain(error, self._connection.filename)
-            if self._connection.total_changes() != before:
+            if len(group) > 1 or self._connection.total_changes() != before:
                 raise _Spoilt(error) from None
-            waiting.error = error
-
-    def _attempt_apart(self, waiting: _Waiting) -> None:
-        run = self._statements.command
-        run("SAVEPOINT operation")
-        try:
-            self._attempt(waiting)
-        except _Spoilt as spoilt:
-            run("ROLLBACK TO operation")
-            waiting.error = spoilt.error
-        run("RELEASE operation")
+            answers = [error]
+        for each, answer in zip(group, answers, strict=True):
+            failed = isinstance(answer, Exception)
+            each.error, each.result = (answer, None) if failed else (None, answer)
 
 
 class _Spoilt(Exception):

@@ -156,6 +156,9 @@ class Journal:
             self._fd = self._write_anew()
             return
         _append(self._fd, entry)
+        if "heard" in entry or "begun" in entry:
+            # The platform counts on us from now on. Of all else a power failure repeats a post.
+            os.fdatasync(self._fd)
         self._lines += 1
 
     def _apply(self, entry: Entry) -> None:
@@ -246,7 +249,6 @@ def _append(fd: int, entry: Entry) -> None:
     data = _line(entry)
     if os.write(fd, data) < len(data):  # a full disk: what comes next must not be glued to it
         os.write(fd, b"\n")
-    os.fdatasync(fd)
 
 
 def _drop_oldest(known: dict[str, Any], limit: int, *, only_done: bool = False) -> None:

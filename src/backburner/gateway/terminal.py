@@ -14,6 +14,7 @@ from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.shortcuts import CompleteStyle
 
@@ -81,6 +82,7 @@ class Terminal:
             complete_while_typing=True,
             complete_style=CompleteStyle.COLUMN,
             enable_open_in_editor=False,
+            key_bindings=_keys(),
         )
         with patch_stdout():
             _print(await self._behind.greet())
@@ -106,6 +108,17 @@ class Terminal:
 
     async def edit(self, place: Place, post_id: str, post: Post) -> None:
         """Never asked for: what is on a terminal stays."""
+
+
+def _keys() -> KeyBindings:
+    """Alt-Enter begins a new line: a shell block has several."""
+    keys = KeyBindings()
+
+    @keys.add("escape", "enter")
+    def new_line(event: KeyPressEvent) -> None:  # pyright: ignore[reportUnusedFunction]
+        event.current_buffer.insert_text("\n")
+
+    return keys
 
 
 def _print(text: str) -> None:

@@ -111,6 +111,9 @@ def answer(task: Task) -> str:
 def why(task: Task) -> str:
     """Why it failed, in a sentence without secrets."""
     message = task.error.message if task.error is not None else "it failed"
+    if task.kind is Kind.AGENT and task.exit_code is not None:
+        # What a program says of its failure; its exit code says nothing to people.
+        message = message.removeprefix(f"exit code {task.exit_code}: ")
     return preview(strip_controls(redact_text(message)), _REASON_CHARS)
 
 
@@ -148,7 +151,8 @@ def _ended(task: Task) -> str:
         return "completed"
     if task.state is State.CANCELED:
         return "stopped"
-    return "failed" if task.exit_code is None else f"failed with exit code {task.exit_code}"
+    is_program = task.exit_code is not None and task.kind is not Kind.AGENT
+    return f"failed with exit code {task.exit_code}" if is_program else "failed"
 
 
 def _mark(state: State) -> str:

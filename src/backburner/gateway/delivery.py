@@ -71,6 +71,7 @@ class Delivery:
         self._limits = desk.limits
         self._memory = desk.memory
         self._talking = desk.talking
+        self._folder = desk.rights.folder
 
     def follow(self, scope: Scope, consumer: str) -> asyncio.Task[None]:
         """Tell what this scope is told, until the task is cancelled."""
@@ -169,7 +170,9 @@ class Delivery:
 
     async def _news(self, scope: Scope, signal: Signal) -> News:
         assert scope.session is not None
-        session = self._backburner.session(scope.session, owner=scope.owner)
+        session = self._backburner.session(
+            scope.session, owner=scope.owner, folder=self._folder
+        )
         try:
             task = await session.task(signal.task)
         except NotFound:  # forgotten meanwhile

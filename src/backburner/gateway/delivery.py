@@ -170,9 +170,7 @@ class Delivery:
 
     async def _news(self, scope: Scope, signal: Signal) -> News:
         assert scope.session is not None
-        session = self._backburner.session(
-            scope.session, owner=scope.owner, folder=self._folder
-        )
+        session = self._backburner.session(scope.session, owner=scope.owner, folder=self._folder)
         try:
             task = await session.task(signal.task)
         except NotFound:  # forgotten meanwhile

@@ -9,7 +9,6 @@ from typing import Protocol
 from urllib.parse import quote, unquote
 
 from backburner.gateway.platform import Person, Place
-from backburner.model.limits import DEFAULT_OWNER
 from backburner.store.protocol import Scope
 
 ID_MAX_CHARS = 100
@@ -76,8 +75,8 @@ class LocalPerson:
 
     PLACE = Place("here")
 
-    def __init__(self, session: str) -> None:
-        self._scope = Scope(DEFAULT_OWNER, session)
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
 
     @property
     def scopes(self) -> Collection[Scope]:

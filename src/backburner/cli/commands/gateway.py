@@ -38,6 +38,10 @@ ShellOption = Annotated[
     bool,
     typer.Option("--shell", help="Let them start shell commands, with all that you may do."),
 ]
+HereOption = Annotated[
+    str | None,
+    typer.Option("--folder", metavar="DIR", help="Where jobs and agents work. [this folder]"),
+]
 FolderOption = Annotated[
     str | None,
     typer.Option(
@@ -57,7 +61,7 @@ AgentOption = Annotated[
 def in_terminal(
     *,
     agent: AgentOption = None,
-    folder: FolderOption = None,
+    folder: HereOption = None,
     as_json: JsonOption = False,
     home: HomeOption = None,
     session: SessionOption = None,
@@ -89,13 +93,13 @@ def on_telegram(
     home: HomeOption = None,
     session: SessionOption = None,
 ) -> int:
-    """Answer on Telegram, with the bot whose token is TELEGRAM_BOT_TOKEN.
+    """Answer on Telegram, with TELEGRAM_BOT_TOKEN.
 
     See docs/telegram.md.
     """
-    _refuse_json(as_json)
+    at = _home_alone(home, session, as_json=as_json)
     rights = _rights(folder, shell=shell)
-    return _carried_out(_serve("telegram", place(home, session), _allowed(allow), rights, agent))
+    return _carried_out(_serve("telegram", at, _allowed(allow), rights, agent))
 
 
 def on_discord(
@@ -108,13 +112,13 @@ def on_discord(
     home: HomeOption = None,
     session: SessionOption = None,
 ) -> int:
-    """Answer on Discord, with the bot whose token is DISCORD_BOT_TOKEN.
+    """Answer on Discord, with DISCORD_BOT_TOKEN.
 
     See docs/discord.md.
     """
-    _refuse_json(as_json)
+    at = _home_alone(home, session, as_json=as_json)
     rights = _rights(folder, shell=shell)
-    return _carried_out(_serve("discord", place(home, session), _allowed(allow), rights, agent))
+    return _carried_out(_serve("discord", at, _allowed(allow), rights, agent))
 
 
 def on_slack(
@@ -131,9 +135,9 @@ def on_slack(
 
     See docs/slack.md.
     """
-    _refuse_json(as_json)
+    at = _home_alone(home, session, as_json=as_json)
     rights = _rights(folder, shell=shell)
-    return _carried_out(_serve("slack", place(home, session), _allowed(allow), rights, agent))
+    return _carried_out(_serve("slack", at, _allowed(allow), rights, agent))
 
 
 VERBS = {
@@ -148,6 +152,13 @@ def _rights(folder: str | None, *, shell: bool) -> "Rights":
     from backburner.gateway.desk import Rights
 
     return Rights(jobs=shell, folder=_folder(folder))
+
+
+def _home_alone(home: str | None, session: str | None, *, as_json: bool) -> Place:
+    _refuse_json(as_json)
+    if session is not None:
+        raise UsageError("--session: each chat has a session of its own", remedy="leave it out")
+    return place(home, None)
 
 
 def _refuse_json(as_json: bool) -> None:
@@ -218,7 +229,7 @@ async def _chat_here(at: Place, rights: "Rights", agent: str | None) -> int:
         def connect(desk: "Desk") -> None:
             here.connect(_behind(backburner, at, desk))
 
-        await serve(backburner, here, LocalPerson(at.session), setup, listening=connect)
+        await serve(backburner, here, LocalPerson(at.scope), setup, listening=connect)
     say.message("tasks go on; backburner ls shows them")
     return exits.INTERRUPTED if here.interrupted else exits.DONE
 
@@ -229,7 +240,7 @@ def _behind(backburner: "Backburner", at: Place, desk: "Desk") -> "Behind":
     from backburner.gateway.terminal import Behind
     from backburner.model.states import ACTIVE
 
-    session = backburner.session(at.session)
+    session = backburner.session(at.session, owner=at.owner)
 
     async def tasks() -> list[tuple[str, str]]:
         found = await session.tasks(limit=50)

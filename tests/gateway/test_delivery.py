@@ -150,7 +150,7 @@ async def test_a_blocked_reply_holds_up_only_its_own_chat(
     chat.troubles.clear()
     async with gateway():  # given up: an hour is more than anybody waits for a reply
         chat.write("/whoami")
-        await chat.shows("Your id here: ada")
+        await chat.shows("You are on the list", "ada")
 
 
 async def test_b6_a_platform_out_of_reach_raises_nothing_and_shows_in_the_signals(

@@ -141,7 +141,9 @@ async def new(request: Request) -> None:
 async def whoami(request: Request) -> None:
     """For the list of those who may speak."""
     person = request.heard.person
-    await request.reply(f"Your id here: {person.id}\nYou are on the list of this bot.")
+    await request.reply(
+        f"You are on the list of this bot. Your id here: {person.id}\n/help lists the commands."
+    )
 
 
 def stranger(person_id: str) -> str:

@@ -19,10 +19,11 @@ from backburner.gateway.media import FILES_MAX, files_named, size_of
 from backburner.gateway.memory import Said
 from backburner.gateway.people import People
 from backburner.gateway.platform import Button, Later, Place
+from backburner.model.channels import wait_before_next
 from backburner.model.errors import NotFound
 from backburner.model.followup import Busy
 from backburner.model.followup import Later as NotNow
-from backburner.model.signals import END_SIGNALS, Signal, SignalKind
+from backburner.model.signals import END_SIGNALS, INBOX, Signal, SignalKind, SignalState
 from backburner.model.states import Kind, State
 from backburner.model.task import preview
 from backburner.store.protocol import Scope
@@ -39,10 +40,10 @@ APART_MAX = 3
 
 LISTED_MAX = 20
 
-_TRIES_SHOWN = 5
+_TRIES_SHOWN = 4
 """A platform that is away is a failure that `backburner signals` shows; from then on it is waited
 for: an outage of a night must not lose an answer."""
-_AWAY_S = 600.0
+_AWAY_S = 60.0
 _ELSEWHERE_S = 60.0
 _LAST_LINES = 10
 _PRINTED_CHARS = 1_200
@@ -83,6 +84,12 @@ class Delivery:
             consumer=consumer,
         )
 
+    async def try_again(self, scope: Scope) -> None:
+        """What the gateway before this one could not bring, now: something may have been mended."""
+        failed = (SignalState.FAILED,)
+        for signal in await self._backburner.store.signals(scope, states=failed, channel=INBOX):
+            await self._backburner.store.resend(signal.key, scope)
+
     async def tell(self, signals: list[Signal]) -> object:
         """Tell a session this. None when it has arrived; see `runtime.followup`."""
         scope = Scope(signals[0].owner, signals[0].session)
@@ -92,14 +99,19 @@ class Delivery:
             return await self._elsewhere(scope)
         if self._talking.is_live(scope):
             raise Busy
+        signals = sorted(signals, key=lambda signal: signal.seq)
         try:
             for letter in await self._letters(scope, place, signals):
                 await self._lines.to(place).tell(letter)
         except Later as error:
             if error.after_s is not None:
                 return NotNow(error.after_s)
-            if max(signal.tries for signal in signals) >= _TRIES_SHOWN:
+            tries = max(signal.tries for signal in signals)
+            wait = wait_before_next(tries, self._backburner.settings.delivery_retry_s)
+            if tries >= _TRIES_SHOWN or wait is None:
+                self._lines.to(place).block(_AWAY_S)
                 return NotNow(_AWAY_S)
+            self._lines.to(place).block(wait)
             raise
         return None
 

@@ -93,6 +93,8 @@ async def _at_work(desk: Desk, people: People, name: str) -> AsyncGenerator[Hear
     try:
         desk.cards.resume()
         hearing.take_up()
+        for scope in people.scopes:
+            await delivery.try_again(scope)
         consumer = f"gateway {name}"
         following += [delivery.follow(each, f"{consumer} {each.owner}") for each in people.scopes]
         yield hearing

@@ -9,9 +9,9 @@ import logging
 import mimetypes
 import os
 from collections import OrderedDict
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from backburner.gateway.journal import Journal
 from backburner.gateway.letters import File, Letter
@@ -26,6 +26,8 @@ PATIENCE_S = 600.0
 """How long the reply to a message is tried: later nobody remembers what was asked."""
 
 _POST_LIMIT_S = 90.0
+_LAST_POST_S = 5.0
+"""For a post that is being made when the gateway leaves."""
 _FIRST_WAIT_S = 1.0
 _LONGEST_WAIT_S = 60.0
 _TURN_WAIT_S = 5.0
@@ -136,10 +138,20 @@ class Line:
                 self._turn.release()
         except Later as error:
             if error.after_s is not None:
-                self._blocked_until = max(self._blocked_until, _now() + error.after_s)
+                self.block(error.after_s)
             raise
         finally:
             self._using -= 1
+
+    def block(self, seconds: float) -> None:
+        """Nothing gets through: what comes meanwhile waits too, so that order is kept."""
+        self._blocked_until = max(self._blocked_until, _now() + seconds)
+
+    @property
+    def wait_s(self) -> float:
+        """How long whoever is in no hurry leaves the line to others."""
+        spent = self._spent_until - self._pace.burst * self._pace.every_s / 2
+        return max(0.0, self._blocked_until - _now(), spent - _now())
 
     async def edit(self, post_id: str, post: Post) -> None:
         """Change a post. `Later`, `Refused`."""
@@ -153,14 +165,20 @@ class Line:
             return self._journal.last_post(letter.id)
         letter = self._journal.record(letter)
         for number in range(self._journal.posted(letter.id), letter.posts):
-            made: str | None = None
-            if (post := await self._post(letter, number)) is not None:
+            post = await self._post(letter, number)
+            if post is not None:
                 await self._keep_pace()
-                made = await _limited(self._platform.post(self._place, post))
-            is_text = number < len(letter.parts)
-            self._journal.post_made(letter.id, made if is_text else None)
+            await _finished(self._make(letter, post))
         self._journal.arrived(letter.id)
         return self._journal.last_post(letter.id)
+
+    async def _make(self, letter: Letter, post: Post | None) -> None:
+        """One post, and the note that it was made."""
+        made: str | None = None
+        if post is not None:
+            made = await _limited(self._platform.post(self._place, post))
+        is_text = post is not None and post.enclosure is None
+        self._journal.post_made(letter.id, made if is_text else None)
 
     async def _post(self, letter: Letter, number: int) -> Post | None:
         """One of its posts; None for a file that is not there any more, or too large."""
@@ -186,6 +204,17 @@ class Line:
         ahead = self._spent_until - _now() - self._pace.burst * every
         if ahead > 0:
             await asyncio.sleep(ahead)
+
+
+async def _finished(work: Coroutine[Any, Any, None]) -> None:
+    """Also where whoever waits is cancelled: a post that is made has to be noted."""
+    working = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(working)
+    except asyncio.CancelledError:
+        await asyncio.wait([working], timeout=_LAST_POST_S)
+        working.cancel()
+        raise
 
 
 async def _limited(calling: Awaitable[T]) -> T:

@@ -4,6 +4,7 @@ A post carries a nonce made of its key: for some minutes Discord answers the sam
 message that is there already. Nobody is mentioned by a post, whatever its text says.
 """
 
+import asyncio
 import contextlib
 import hashlib
 import io
@@ -139,13 +140,20 @@ class Discord:
 
 
 async def _until_closed(client: Client) -> None:
+    # A task of its own, ended by closing: `wait_for`, which the library connects with, can lose
+    # a cancellation, and we would never leave.
+    connection = asyncio.ensure_future(client.connect())
     try:
-        await client.connect()
+        await asyncio.wait({connection})
+        await connection
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         # Of an event that the library does not understand: it ends the connection, not us.
-        raise Later(
-            f"Discord said something that cannot be read ({type(error).__name__})"
-        ) from None
+        said = f"something that cannot be read ({type(error).__name__})"
+        raise Later(said) from None
+    finally:
+        await client.close()
+        connection.cancel()
+        await asyncio.gather(connection, return_exceptions=True)
 
 
 def _bad_token() -> BadCredentials:

@@ -58,6 +58,14 @@ async def listening(platform: Platform, menu: Sequence[MenuEntry] = MENU) -> Asy
     ears = Ears()
     ears.open.set()
     ears.listener = asyncio.create_task(start())
+    body = asyncio.current_task()
+    assert body is not None
+
+    def ended(listener: asyncio.Task[None]) -> None:
+        if not listener.cancelled():
+            body.cancel()  # it failed: nothing that is waited for will come
+
+    ears.listener.add_done_callback(ended)
     try:
         yield ears
     finally:

@@ -261,6 +261,42 @@ async def test_posts_keep_their_pace(chat: ChatServer, home: Path, tmp_path: Pat
     journal.close()
 
 
+async def test_what_cannot_be_repeated_is_not_after_a_crash_in_the_middle_of_it(
+    chat: ChatServer, gateway: Gateway, home: Path
+) -> None:
+    """An answer to a question may have been given; a list of tasks may be given again."""
+    folder = home / "gateway" / "line"
+    folder.mkdir(parents=True)
+    journal = Journal(str(folder / "journal"))
+    answering = Heard("k1", Place("c1"), Person("ada", "Ada"), "/answer bg_x yes")
+    listing = Heard("k2", Place("c1"), Person("ada", "Ada"), "/tasks")
+    gone = Heard("k3", Place("c1"), Person("carol", "Carol"), "/tasks")
+    for each in (answering, listing, gone):
+        journal.hear(each)
+    journal.begin(answering)
+    journal.close()
+    async with gateway() as desk:
+        await chat.shows("I was restarted in the middle of this")
+        await chat.shows("There are no background tasks")
+        await wait_until_async(lambda: not desk.journal.unfinished())
+    assert len(chat.posts) == 2
+
+
+async def test_a_new_gateway_does_not_wait_for_the_lease_of_a_dead_one(
+    chat: ChatServer, gateway: Gateway, home: Path
+) -> None:
+    async with Backburner.open() as backburner:
+        session = backburner.session("line:c1", owner="line:ada")
+        await session.run("true", cwd="/nowhere")
+        held = await backburner.store.claim_signals(
+            Scope("line:ada"), consumer="gateway line line:ada", limit=9, lease_s=3600
+        )
+        assert len(held) == 1
+    async with gateway() as desk:
+        await all_delivered(desk.backburner)
+    assert chat.count("Background task failed") == 1
+
+
 # The journal
 
 

@@ -1,0 +1,68 @@
+"""Plain messages: a shell block for the background, a short word about tasks, or talk.
+
+In this order: a marked block says itself what it is (A1); a short message about tasks needs no
+model (A10); all others are for the agent.
+"""
+
+from backburner.gateway.asking import take_awaited
+from backburner.gateway.desk import Request
+from backburner.gateway.platform import Message
+from backburner.gateway.uploads import kept
+from backburner.model.errors import NotAllowed, NotFound
+from backburner.tools.dialects.chat import act_on
+from backburner.tools.markers import split
+from backburner.work.tools.own_folder import OwnFolder
+
+_FENCE = "```"
+
+
+async def plain(request: Request) -> None:
+    """Deal with a message that is no command."""
+    assert isinstance(request.heard, Message)
+    text = request.heard.text
+    if await take_awaited(request, text):
+        return
+    command, background = split(block_in(text))
+    if background:
+        await _start(request, command)
+        return
+    if not request.heard.uploads and (answer := await act_on(request.session, text)) is not None:
+        await request.reply(answer.text)
+        return
+    await _talk(request, request.heard)
+
+
+def block_in(text: str) -> str:
+    """The inside of a message that is one code block; else the message."""
+    stripped = text.strip()
+    if not (stripped.startswith(_FENCE) and stripped.endswith(_FENCE)):
+        return text
+    _, newline, inside = stripped[len(_FENCE) :].partition("\n")
+    inside = inside[: -len(_FENCE)]
+    return inside if newline and _FENCE not in inside else text
+
+
+async def _start(request: Request, command: str) -> None:
+    """A shell job, where whoever asks may start one (A9)."""
+    if not request.desk.rights.jobs:
+        raise NotAllowed(
+            "shell commands are not allowed in this chat",
+            remedy="whoever runs the gateway can allow them: --shell",
+        )
+    session = request.session
+    try:
+        task = await session.task(request.task_id)  # of a gateway that was killed meanwhile
+    except NotFound:
+        folder = session.folder
+        if isinstance(folder, OwnFolder):
+            folder.make()
+        task = await session.run(command, cwd=folder, id=request.task_id)
+    await request.reply_started(task)
+
+
+async def _talk(request: Request, message: Message) -> None:
+    paths = await kept(message.uploads, request.session.folder)
+    text = message.text.strip() or "(a file)"
+    await request.reply(
+        await request.desk.talking.answer(request.scope, request.task_id, text, paths)
+    )

@@ -98,10 +98,6 @@ class Client(discord.Client):
             person, post = _person(interaction.user), str(interaction.message.id)
             await self._hear(Press(str(interaction.id), place, person, action, post))
 
-    async def on_disconnect(self) -> None:
-        """The library connects again, and resumes."""
-        _log.info("the connection to Discord is lost; it is made again")
-
     async def on_error(self, event_method: str, /, *_: object, **__: object) -> None:
         """Something of ours failed: said, without a page of traceback."""
         _log.error("an event of Discord (%s) could not be heard", event_method, exc_info=False)

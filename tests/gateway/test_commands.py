@@ -3,6 +3,7 @@
 import pytest
 
 from backburner.gateway.commands import COMMANDS
+from backburner.gateway.hearing import QUEUED_MAX
 from backburner.gateway.people import Guests
 from backburner.gateway.platform import Person, Place
 from backburner.gateway.registry import parse
@@ -291,3 +292,14 @@ def test_names_are_unambiguous_and_lead_back_to_the_place() -> None:
     assert guests.scope_of(Place("1"), Person("ada\n", "Ada")) is None
     assert guests.place_of("other:1") is None
     assert guests.place_of("line:1#talk") is None
+
+
+async def test_too_much_at_once_is_left_out_with_a_word(chat: ChatServer, gateway: Gateway) -> None:
+    async with gateway(agent="sh -c 'sleep 600'") as desk:
+        for number in range(QUEUED_MAX + 10):
+            chat.write(f"think of number {number}")
+        await chat.shows("That is too much at once")
+        await wait_until_async(lambda: chat.heard_all)
+        await wait_until_async(lambda: len(desk.journal.unfinished()) <= QUEUED_MAX)
+        chat.write("/help", chat="c2")  # others are not concerned
+        await chat.shows("/background", chat="c2")

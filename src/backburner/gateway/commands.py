@@ -208,7 +208,6 @@ COMMANDS = Commands(
             "Tasks",
             answer,
             "ID TEXT",
-            repeatable=False,
             needs=True,
             takes_task=True,
         ),

@@ -6,7 +6,7 @@ and not dealt with when a gateway was killed is taken up by the next one. A stra
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 
 from backburner.gateway.asking import await_answer, choose
@@ -43,6 +43,8 @@ class Hearing:
         self._waiting: dict[Place, deque[Heard]] = {}
         self._begun: set[Heard] = set()
         """What a gateway that was killed had begun with."""
+        self._apart: Counter[Place] = Counter()
+        """What is being dealt with beside the order, by place."""
         self._running: set[asyncio.Task[None]] = set()
         self._told_strangers: dict[str, None] = {}
 
@@ -72,13 +74,13 @@ class Hearing:
 
     def _enqueue(self, heard: Heard) -> None:
         waiting = self._waiting.get(heard.place)
-        if waiting is None:
+        if len(waiting or ()) + self._apart[heard.place] >= QUEUED_MAX:
+            self._spawn(self._refuse(heard))
+        elif waiting is None:
             self._waiting[heard.place] = deque([heard])
             self._spawn(self._work_off(heard.place))
-        elif len(waiting) < QUEUED_MAX:
-            waiting.append(heard)
         else:
-            self._spawn(self._refuse(heard))
+            waiting.append(heard)
 
     async def _work_off(self, place: Place) -> None:
         waiting = self._waiting[place]
@@ -97,9 +99,18 @@ class Hearing:
         request = Request(self._desk, heard, scope)
         action, slow = self._action(request)
         if slow:
-            self._spawn(self._carry_out(request, action))
+            self._spawn(self._beside(request, action))
         else:
             await self._carry_out(request, action)
+
+    async def _beside(self, request: Request, action: Callable[[Request], Awaitable[None]]) -> None:
+        place = request.heard.place
+        self._apart[place] += 1
+        try:
+            await self._carry_out(request, action)
+        finally:
+            self._apart[place] -= 1
+            self._apart += Counter()  # forgets those that have none
 
     def _action(self, request: Request) -> tuple[Callable[[Request], Awaitable[None]], bool]:
         """What is to be done, and whether others need not wait for it."""

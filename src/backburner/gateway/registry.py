@@ -25,8 +25,6 @@ class Command:
     aliases: tuple[str, ...] = ()
     slow: bool = False
     """Others need not wait for it."""
-    repeatable: bool = True
-    """Carrying it out again does no harm: it may be taken up after a restart."""
     needs: bool = False
     """Nothing can be done without what it takes."""
     takes_task: bool = False

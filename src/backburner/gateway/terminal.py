@@ -24,7 +24,9 @@ from backburner.gateway.registry import Commands
 from backburner.gateway.wording import safe
 
 PROMPT = "› "
+THINKING = "thinking… › "
 LEAVING = frozenset({"/quit", "/exit"})
+_REFRESH_S = 0.5
 _TEXT_MAX_CHARS = 100_000
 _SHOWN_IDS = 20
 
@@ -38,6 +40,8 @@ class Behind:
 
     commands: Commands
     tasks: Tasks
+    is_answering: Callable[[], bool]
+    """Whether the agent is at it."""
     interrupt: Callable[[], Awaitable[bool]]
     """End the answer that is being written, if one is."""
     greet: Callable[[], Awaitable[str]]
@@ -75,8 +79,10 @@ class Terminal:
         assert self._behind is not None
         person = Person(str(os.getuid()), "you")
         os.close(os.open(self._history, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        is_answering = self._behind.is_answering
         prompt: PromptSession[str] = PromptSession(
-            PROMPT,
+            lambda: THINKING if is_answering() else PROMPT,
+            refresh_interval=_REFRESH_S,
             history=FileHistory(self._history),
             completer=Completing(self._behind),
             complete_while_typing=True,

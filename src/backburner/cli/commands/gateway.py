@@ -255,7 +255,10 @@ def _behind(backburner: "Backburner", at: Place, desk: "Desk") -> "Behind":
         hello = f"Session {at.session}. /help lists the commands; Ctrl-D leaves, and tasks go on."
         return "\n".join([hello, *(running or ["No task is running."])])
 
-    return Behind(desk.commands, tasks, interrupt, greet)
+    def is_answering() -> bool:
+        return desk.talking.is_live(at.scope)
+
+    return Behind(desk.commands, tasks, is_answering, interrupt, greet)
 
 
 async def _serve(

@@ -124,6 +124,19 @@ async def test_a_letter_of_several_posts_goes_on_where_it_was_cut_off(
     assert numbers == list(range(len(numbers))), "in order, none twice, none left out"
 
 
+async def test_a_signal_does_not_come_between_the_posts_of_a_long_reply(
+    chat: ChatServer, gateway: Gateway
+) -> None:
+    async with gateway(text=150, pace=Pace(burst=1, every_s=0.3)) as desk:
+        chat.write("/help")
+        await wait_until_async(lambda: chat.posts)
+        await fail_at_once(desk, 1)
+        await chat.shows("Background task failed")
+    of_reply = [each.key.startswith("reply:") for each in chat.posts]
+    assert of_reply.count(True) > 3
+    assert of_reply == sorted(of_reply, reverse=True), "first all of the one, then the other"
+
+
 async def test_a_platform_that_asks_for_time_gets_it_and_other_chats_go_on(
     chat: ChatServer, gateway: Gateway
 ) -> None:

@@ -18,7 +18,7 @@ from backburner.gateway.talking import CHAT
 from backburner.gateway.uploads import FOLDER
 from backburner.model.errors import BackburnerError
 from backburner.model.home import AttemptFolder
-from backburner.model.limits import Settings
+from backburner.model.limits import RESULT_MAX_BYTES, Settings
 from backburner.model.outcome import Outcome
 from backburner.model.redaction import redact_text
 from backburner.store.protocol import Scope
@@ -33,6 +33,10 @@ from backburner.work.reporting import VARIABLE, append, quoted
 
 _FILES = "\n\nAttached files:\n"
 """How `with_attachments` tells a program of them."""
+
+
+_LONGEST_ESCAPE = 12
+"""Characters of a report for one of a text."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -76,8 +80,16 @@ def _ended(outcome: Outcome, media: Media, own: AttemptFolder) -> int:
         append(own.report, "artifact", quoted(os.path.basename(path)))
     for reason in refused:
         sys.stderr.write(f"{reason}\n")
-    append(own.report, "result", quoted(str(outcome.result or "")))
+    append(own.report, "result", _quoted(str(outcome.result or "")))
     return 0
+
+
+def _quoted(answer: str) -> str:
+    """The answer as a line of the report. One of emoji alone is several times as long there."""
+    line = quoted(answer)
+    if len(line) <= RESULT_MAX_BYTES:
+        return line
+    return quoted(f"{answer[: RESULT_MAX_BYTES // _LONGEST_ESCAPE - 100]}\n[the rest is left out]")
 
 
 def _failed(reason: str) -> int:

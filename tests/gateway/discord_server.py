@@ -70,8 +70,13 @@ class Sent:
     @property
     def buttons(self) -> dict[str, str]:
         """Labels and actions."""
-        rows: list[Any] = self.fields.get("components") or []
-        return {each["label"]: each["custom_id"] for row in rows for each in row["components"]}
+        return buttons_of(self.fields)
+
+
+def buttons_of(fields: dict[str, Any]) -> dict[str, str]:
+    """Labels and actions of a post, or of a change of one."""
+    rows: list[Any] = fields.get("components") or []
+    return {each["label"]: each["custom_id"] for row in rows for each in row["components"]}
 
 
 class DiscordServer(Wire):

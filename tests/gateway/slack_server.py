@@ -61,8 +61,13 @@ class Sent:
     @property
     def buttons(self) -> dict[str, str]:
         """Labels and actions."""
-        rows = [each for each in self.fields.get("blocks", []) if each["type"] == "actions"]
-        return {each["text"]["text"]: each["value"] for row in rows for each in row["elements"]}
+        return buttons_of(self.fields)
+
+
+def buttons_of(fields: dict[str, Any]) -> dict[str, str]:
+    """Labels and actions of a post, or of a change of one."""
+    rows = [each for each in fields.get("blocks", []) if each["type"] == "actions"]
+    return {each["text"]["text"]: each["value"] for row in rows for each in row["elements"]}
 
 
 class SlackServer(Wire):

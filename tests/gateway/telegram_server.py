@@ -55,8 +55,13 @@ class Sent:
     @property
     def buttons(self) -> dict[str, str]:
         """Labels and actions."""
-        rows = self.fields.get("reply_markup", {}).get("inline_keyboard", [])
-        return {each["text"]: each["callback_data"] for row in rows for each in row}
+        return buttons_of(self.fields)
+
+
+def buttons_of(fields: dict[str, Any]) -> dict[str, str]:
+    """Labels and actions of a post, or of a change of one."""
+    rows = fields.get("reply_markup", {}).get("inline_keyboard", [])
+    return {each["text"]: each["callback_data"] for row in rows for each in row}
 
 
 class TelegramServer(Wire):

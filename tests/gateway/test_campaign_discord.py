@@ -73,7 +73,11 @@ async def until_all_is_told(discord: DiscordServer) -> list[Task]:
                 shown = {one for each in discord.sent for one in ids_in(each.text)}
                 return {task.id for task in tasks} <= shown and not buttons(discord)
 
-            await wait_until_async(quiet, timeout=120)
+            await wait_until_async(
+                quiet,
+                timeout=600,  # a post a second in each place, as real ones want it
+                message=lambda: f"buttons of {buttons(discord)} are left, or something is untold",
+            )
             return await backburner.store.newest(OWNER, limit=1000)
     finally:
         process.terminate()

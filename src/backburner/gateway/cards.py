@@ -115,7 +115,7 @@ class Cards:
                     shown = text
                 if task.state.terminal:
                     return
-                await asyncio.sleep(max(self._every_s, self._lines.to(card.place).wait_s))
+                await asyncio.sleep(self._every_s)
                 if watching.done():
                     changed.set()  # its end, or what it raised, which `refresh` then raises
         finally:

@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import aiohttp
 import pytest
 
+from backburner.gateway.commands import COMMANDS
 from backburner.gateway.platform import (
     BadCredentials,
     Button,
@@ -21,6 +23,7 @@ from backburner.gateway.slack.adapter import Slack
 from backburner.gateway.slack.doors import Requests, Socket
 from backburner.gateway.slack.wording import measured, unmarked, worded
 from backburner.gateway.splitting import cut
+from tests.conftest import REPOSITORY
 from tests.gateway.listening import listening
 from tests.gateway.slack_server import (
     ADA,
@@ -328,6 +331,13 @@ async def test_no_log_and_no_error_says_a_token(
     for secret in (TOKEN, APP_TOKEN, "s3cret-ticket"):
         assert secret not in caplog.text
     assert "Traceback" not in caplog.text
+
+
+def test_the_manifest_in_the_docs_has_the_commands_that_there_are() -> None:
+    """B8: but /help, which is written to the bot, and another name of /whoami."""
+    manifest = (REPOSITORY / "docs" / "slack.md").read_text()
+    named = set(re.findall(r"command: /(\w+)", manifest))
+    assert named == {each.name for each in COMMANDS.menu()} - {"help", "start"}
 
 
 async def _answers(port: int) -> bool:

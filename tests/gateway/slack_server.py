@@ -279,10 +279,12 @@ class SlackServer(Wire):
         await socket.send_json({"type": "hello", "num_connections": 1})
         for envelope in list(self.unacknowledged.values()):
             await socket.send_json({**envelope, "retry_attempt": 1, "retry_reason": "timeout"})
-        async for received in socket:
-            if received.type is WSMsgType.TEXT:
-                self.unacknowledged.pop(json.loads(received.data).get("envelope_id"), None)
-        self._sockets.remove(socket)
+        try:
+            async for received in socket:
+                if received.type is WSMsgType.TEXT:
+                    self.unacknowledged.pop(json.loads(received.data).get("envelope_id"), None)
+        finally:
+            self._sockets.remove(socket)
         return socket
 
     async def _tell(self, envelope: dict[str, Any]) -> None:

@@ -7,6 +7,7 @@ A file has no metadata: the key is a part of its name.
 
 import hashlib
 import os.path
+import time
 from collections import OrderedDict
 from typing import Any
 
@@ -20,7 +21,9 @@ _PLACES = 500
 _KEYS = 2_000
 """Of a place: the oldest are forgotten, nobody tries them again."""
 _PAGE = 200
-_MOST_PAGES = 5
+_MOST_PAGES = 25
+_LOOK_BACK_S = 7 * 24 * 3600
+"""A thread is read from its beginning: without a bound, a long one never to its end."""
 
 
 class History:
@@ -72,6 +75,7 @@ class History:
             channel=place.chat,
             limit=_PAGE,
             include_all_metadata=True,
+            oldest=f"{time.time() - _LOOK_BACK_S:.6f}",
             cursor=cursor,
             **in_thread,
         )

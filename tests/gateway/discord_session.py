@@ -76,32 +76,39 @@ async def converse(server: "DiscordServer", request: web.Request) -> web.WebSock
     socket = _Socket(response)
     await socket.send({"op": HELLO, "d": {"heartbeat_interval": 41_250}})
     session: Session | None = None
-    async for received in response:
-        if received.type is not WSMsgType.TEXT:
-            break
-        message = json.loads(received.data)
-        match message["op"]:
-            case op if op == HEARTBEAT:
-                await socket.send({"op": ACK})
-            case op if op == IDENTIFY:
-                if message["d"]["token"] != server.token or server.refuse_with is not None:
-                    await socket.close(server.refuse_with or 4004)
-                    break
-                session = await _identified(server, socket)
-            case op if op == RESUME:
-                known = [each for each in server.sessions if each.id == message["d"]["session_id"]]
-                if not known:
-                    await socket.send({"op": INVALID, "d": False})
-                    continue
-                session = known[0]
-                server.resumed += 1
-                await session.take(socket, message["d"]["seq"])
-                await session.tell("RESUMED", {})
-            case _:
-                pass
-    if session is not None:
-        session.leave(socket)
+    try:
+        async for received in response:
+            if received.type is not WSMsgType.TEXT:
+                break
+            session = await _heard(server, socket, json.loads(received.data)) or session
+    finally:
+        if session is not None:
+            session.leave(socket)
     return response
+
+
+async def _heard(
+    server: "DiscordServer", socket: _Socket, message: dict[str, Any]
+) -> Session | None:
+    """Answer one message; the session where it begins or resumes one."""
+    match message["op"]:
+        case op if op == HEARTBEAT:
+            await socket.send({"op": ACK})
+        case op if op == IDENTIFY:
+            if message["d"]["token"] == server.token and server.refuse_with is None:
+                return await _identified(server, socket)
+            await socket.close(server.refuse_with or 4004)
+        case op if op == RESUME:
+            known = [each for each in server.sessions if each.id == message["d"]["session_id"]]
+            if known:
+                server.resumed += 1
+                await known[0].take(socket, message["d"]["seq"])
+                await known[0].tell("RESUMED", {})
+                return known[0]
+            await socket.send({"op": INVALID, "d": False})
+        case _:
+            pass
+    return None
 
 
 async def _identified(server: "DiscordServer", socket: _Socket) -> Session:

@@ -181,7 +181,7 @@ class SlackServer(Wire):
     # --------------------------------------------------------------------------------- the bot
 
     def number(self) -> str:
-        return f"1700000000.{next(self._numbers):06}"
+        return f"{int(time.time())}.{next(self._numbers):06}"
 
     async def _called(self, request: web.Request) -> web.StreamResponse:
         method = request.match_info["method"]
@@ -247,14 +247,17 @@ class SlackServer(Wire):
         return {"files": shared}
 
     def _history(self, fields: dict[str, Any]) -> dict[str, Any]:
-        here = [
+        here: list[dict[str, Any]] = [
             {"ts": each.ts, "text": each.text, "metadata": each.fields.get("metadata")}
             | ({"files": each.files} if each.files else {})
             for each in self.sent
             if (each.channel, each.thread) == (fields["channel"], fields.get("ts"))
         ]
+        here = [each for each in here if float(each["ts"]) >= float(fields["oldest"])]
+        if "ts" not in fields:
+            here.reverse()  # a channel from its end, a thread from its beginning, as there
         begin = int(fields.get("cursor", 0))
-        end = begin + min(int(fields["limit"]), 2)  # small pages, so that there are several
+        end = begin + min(int(fields["limit"]), 10)  # small pages, so that there are several
         more = {"next_cursor": str(end) if end < len(here) else ""}
         return {"messages": here[begin:end], "response_metadata": more}
 
@@ -279,10 +282,12 @@ class SlackServer(Wire):
         await socket.send_json({"type": "hello", "num_connections": 1})
         for envelope in list(self.unacknowledged.values()):
             await socket.send_json({**envelope, "retry_attempt": 1, "retry_reason": "timeout"})
-        async for received in socket:
-            if received.type is WSMsgType.TEXT:
-                self.unacknowledged.pop(json.loads(received.data).get("envelope_id"), None)
-        self._sockets.remove(socket)
+        try:
+            async for received in socket:
+                if received.type is WSMsgType.TEXT:
+                    self.unacknowledged.pop(json.loads(received.data).get("envelope_id"), None)
+        finally:
+            self._sockets.remove(socket)
         return socket
 
     async def _tell(self, envelope: dict[str, Any]) -> None:

@@ -263,6 +263,17 @@ async def test_what_nobody_heard_is_told_again_to_the_next_that_listens(
         assert (await ears.message()).text == "/bg x"
 
 
+async def test_what_the_library_cannot_read_does_not_end_us(
+    server: TelegramServer, telegram: Telegram, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with listening(telegram):
+        server.tells({"message": {"message_id": 1}})
+        await wait_until_async(lambda: "cannot be read" in caplog.text)
+        await wait_until_async(lambda: server.polls > 1)
+        await telegram.post(HERE, Post("k", "still here"))
+    assert "Traceback" not in caplog.text
+
+
 async def test_a_wrong_token_is_one_clear_line(server: TelegramServer) -> None:
     with pytest.raises(BadCredentials) as bad:
         await Telegram("1:wrong-secret", base=server.url).listen(_hear, ())

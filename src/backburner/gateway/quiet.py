@@ -10,6 +10,7 @@ import logging
 from backburner.model.redaction import without
 
 _REASON_CHARS = 300
+_NOTHING = logging.CRITICAL + 1
 
 
 def quieten(*loggers: str) -> None:
@@ -17,7 +18,7 @@ def quieten(*loggers: str) -> None:
     for name in loggers:
         logger = logging.getLogger(name)
         if logger.level == logging.NOTSET:
-            logger.setLevel(logging.CRITICAL)
+            logger.setLevel(_NOTHING)
 
 
 def reason(error: object, *secrets: str | None) -> str:

@@ -106,17 +106,19 @@ class Slack:
         """See `Platform.post`."""
         api, history = self._ready()
         with self._translated(in_doubt=(history, place)):
-            known = await history.of(place)
             made: str | None = None
             if post.text.strip() or post.buttons:
-                if post.key not in known:
-                    known[post.key] = await _send_text(api, place, post)
-                made = known[post.key]
+                made = await history.find(place, post.key)
+                if made is None:
+                    made = await _send_text(api, place, post)
+                    history.note(place, post.key, made)
             if post.enclosure is not None:
                 name = file_name(post.enclosure.name, post.key)
-                if name not in known:
-                    known[name] = await _send_file(api, place, post.enclosure, name)
-                made = made or f"{_FILE}{known[name]}"
+                file_id = await history.find(place, name)
+                if file_id is None:
+                    file_id = await _send_file(api, place, post.enclosure, name)
+                    history.note(place, name, file_id)
+                made = made or f"{_FILE}{file_id}"
             if made is None:
                 raise Refused("there is nothing to post")
             return made

@@ -7,6 +7,7 @@ A file has no metadata: the key is a part of its name.
 
 import hashlib
 import os.path
+import time
 from collections import OrderedDict
 from typing import Any
 
@@ -17,8 +18,12 @@ EVENT = "backburner_post"
 
 _PLACES = 500
 """Of which we know what is there; others are read again."""
+_KEYS = 2_000
+"""Of a place: the oldest are forgotten, nobody tries them again."""
 _PAGE = 200
-_MOST_PAGES = 5
+_MOST_PAGES = 25
+_LOOK_BACK_S = 7 * 24 * 3600
+"""A thread is read from its beginning: without a bound, a long one never to its end."""
 
 
 class History:
@@ -28,14 +33,22 @@ class History:
         self._api = api
         self._known: OrderedDict[Place, dict[str, str]] = OrderedDict()
 
-    async def of(self, place: Place) -> dict[str, str]:
-        """What is there; what is posted from now on is to be added to it."""
+    async def find(self, place: Place, key: str) -> str | None:
+        """The id of what was posted there with this key; None where nothing was."""
         if place not in self._known:
             self._known[place] = await self._read(place)
             if len(self._known) > _PLACES:
                 self._known.popitem(last=False)
         self._known.move_to_end(place)
-        return self._known[place]
+        return self._known[place].get(key)
+
+    def note(self, place: Place, key: str, post_id: str) -> None:
+        """This was posted there."""
+        known = self._known.get(place)
+        if known is not None:
+            known[key] = post_id
+            if len(known) > _KEYS:
+                del known[next(iter(known))]
 
     def doubt(self, place: Place) -> None:
         """Something was posted there, perhaps."""
@@ -62,6 +75,7 @@ class History:
             channel=place.chat,
             limit=_PAGE,
             include_all_metadata=True,
+            oldest=f"{time.time() - _LOOK_BACK_S:.6f}",
             cursor=cursor,
             **in_thread,
         )

@@ -68,10 +68,9 @@ class Telegram:
             try:
                 async with self._connected() as bot:
                     await _announce(bot, menu)
-                    await self._poll(bot, hear, backoff)
+                    await self._poll(bot, hear)
             except Later as later:
-                _log.warning("Telegram is not to be reached: %s", later)
-                await backoff.wait(later.after_s)
+                await _wait(backoff, later)
 
     async def post(self, place: Place, post: Post) -> str:
         """See `Platform.post`."""
@@ -145,15 +144,15 @@ class Telegram:
             self._bot = None
             await bot.shutdown()
 
-    async def _poll(
-        self, bot: telegram.Bot, hear: Callable[[Heard], Awaitable[None]], backoff: Backoff
-    ) -> None:
+    async def _poll(self, bot: telegram.Bot, hear: Callable[[Heard], Awaitable[None]]) -> None:
+        backoff = Backoff()
         after: int | None = None
         while True:
-            with self._translated(token_matters=True):
-                updates = await bot.get_updates(
-                    offset=after, timeout=_POLL_S, allowed_updates=["message", "callback_query"]
-                )
+            try:
+                updates = await self._updates(bot, after)
+            except Later as later:
+                await _wait(backoff, later)
+                continue
             backoff.worked()
             for update in updates:
                 if update.callback_query is not None:
@@ -161,6 +160,17 @@ class Telegram:
                 if (heard := understood(bot, update, self._fetch)) is not None:
                     await hear(heard)
                 after = update.update_id + 1
+
+    async def _updates(self, bot: telegram.Bot, after: int | None) -> tuple[telegram.Update, ...]:
+        with self._translated(token_matters=True):
+            try:
+                return await bot.get_updates(
+                    offset=after, timeout=_POLL_S, allowed_updates=["message", "callback_query"]
+                )
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                # Not as the library knows it: posts still go out, and we go on asking.
+                said = f"something that cannot be read ({type(error).__name__})"
+                raise Later(said) from None
 
     def _ready(self) -> telegram.Bot:
         if self._bot is None:
@@ -195,6 +205,11 @@ class Telegram:
         if not file.file_path:
             raise Refused("Telegram does not give the file")
         return await download(file.file_path, most, origins=[self._base])
+
+
+async def _wait(backoff: Backoff, later: Later) -> None:
+    _log.warning("Telegram is not to be reached: %s", later)
+    await backoff.wait(later.after_s)
 
 
 async def _announce(bot: telegram.Bot, menu: Sequence[MenuEntry]) -> None:

@@ -45,6 +45,8 @@ class ChatServer:
     troubles: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     """By chat, what it answers in the place of posting."""
     menu: list[list[str]] = field(default_factory=list[list[str]])
+    takes: Callable[[dict[str, Any]], bool] | None = None
+    """What it takes at all; None for everything."""
     after_post: Callable[[Posted], None] | None = None
     """Called before the answer to a post goes out."""
     _unheard: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
@@ -158,6 +160,8 @@ class ChatServer:
     def _post(self, request: dict[str, Any]) -> dict[str, Any]:
         if (trouble := self.troubles.get(request["chat"])) is not None:
             return trouble
+        if self.takes is not None and not self.takes(request):
+            return {"refused": "this is never taken"}
         known = [each for each in self.posts if each.key == request["key"]]
         if known and self.remembers_keys:
             return {"id": known[0].id}

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 from pathlib import Path
@@ -186,6 +187,30 @@ async def test_b6_a_platform_out_of_reach_raises_nothing_and_shows_in_the_signal
     assert chat.count("Background task failed") == 1
 
 
+async def test_what_is_refused_harms_nothing_that_comes_with_it(
+    chat: ChatServer, gateway: Gateway
+) -> None:
+    chat.takes = lambda request: "bad" not in request["text"] and request["file"] is None
+    async with gateway() as desk:
+        session = desk.backburner.session("line:c1", owner="line:ada")
+        for title in ("a bad one", "a good one", "another good one"):
+            await session.run("true", title=title, cwd="/nowhere")
+        await chat.shows('"a good one"')
+        await chat.shows('"another good one"')
+
+        async def settled() -> bool:
+            found = await desk.backburner.store.signals(ADA)
+            return [each.state for each in found][1:] == [SignalState.DELIVERED] * 2
+
+        await wait_until_async(settled)
+        [refused, *_] = await desk.backburner.store.signals(ADA)
+        assert "never taken" in (refused.reason or "")
+        Path(session.folder).mkdir(parents=True, exist_ok=True)
+        Path(session.folder, "plot.png").write_bytes(b"x")
+        chat.write("/bg ![plot](plot.png)")
+        await chat.shows("plot.png could not be sent here")
+
+
 @pytest.mark.slow
 async def test_a_thousand_ends_do_not_flood_a_chat(chat: ChatServer, gateway: Gateway) -> None:
     async with gateway() as desk:
@@ -344,6 +369,33 @@ def test_a_journal_knows_what_it_knew(tmp_path: Path) -> None:
         assert again.letter_telling("s1") == "a"
         again.close()
     assert os.stat(path).st_mode & 0o777 == 0o600
+
+
+def test_a_journal_survives_a_full_disk_and_lines_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "journal"
+    strange = [
+        {"letter": {}},
+        {"letter": 5},
+        {"card": "x", "post": "p"},
+        {"heard": "k", "what": {}},
+    ]
+    path.write_text("".join(json.dumps(each) + "\n" for each in [*strange, {"new": 1}]))
+    with contextlib.closing(Journal(str(path))) as journal:
+        assert journal.unfinished() == []
+        write = os.write
+
+        def full(fd: int, data: bytes) -> int:
+            return write(fd, data[:5])  # as much as there is room for
+
+        with monkeypatch.context() as disk:
+            disk.setattr(os, "write", full)
+            with pytest.raises(OSError, match="No space left"):
+                journal.hear(message("1"))
+        assert journal.hear(message("1")), "told again, it is heard"
+    with contextlib.closing(Journal(str(path))) as again:
+        assert [each.heard for each in again.unfinished()] == [message("1")]
 
 
 def test_a_journal_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

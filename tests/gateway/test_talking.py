@@ -15,6 +15,7 @@ from backburner.store.protocol import Scope
 from tests.gateway.chat_server import ChatServer
 from tests.gateway.conftest import Gateway
 from tests.openai_server import Asked, Calls, OpenAIServer, Says, openai_server
+from tests.runtime.scripts import PROGRAM
 from tests.waiting import wait_until_async
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 64
@@ -205,3 +206,32 @@ def test_memory_is_bounded_private_and_can_be_forgotten(tmp_path: Path) -> None:
     memory.forget(SCOPE)
     memory.forget(SCOPE)
     assert not file.exists()
+
+
+async def test_b5_a_program_works_in_the_folder_of_its_chat_and_its_pictures_are_sent(
+    chat: ChatServer, gateway: Gateway, tmp_path: Path
+) -> None:
+    program = tmp_path / "draw.sh"
+    program.write_text('echo x >plot.png; echo "![a plot](plot.png)"\n')
+    async with gateway(agent=f"sh {program}"):
+        chat.write("draw")
+        chat.write("/bg draw", chat="c2")
+        await wait_until_async(lambda: sum(each.file is not None for each in chat.posts) == 2)
+    assert not Path("plot.png").exists(), "not where the gateway was started"
+
+
+async def test_what_a_turn_asks_is_asked_in_the_chat_and_what_it_starts_is_the_chats(
+    chat: ChatServer, gateway: Gateway, tmp_path: Path
+) -> None:
+    program = tmp_path / "agent.sh"
+    program.write_text(
+        f'a=$({PROGRAM} ask "May I?"); {PROGRAM} run -- "sleep 0.2; echo $a" >/dev/null; echo ok\n'
+    )
+    async with gateway(agent=f"sh {program}"):
+        chat.write("do it")
+        question = await chat.shows("May I?")
+        chat.press(question, "Answer")
+        await chat.shows("Write your answer")
+        chat.write("certainly")
+        await chat.shows("ok")
+        await chat.shows("Background task complete", "certainly")

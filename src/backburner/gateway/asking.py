@@ -4,10 +4,12 @@ A plain message is never taken for an answer by itself: it may be meant for the 
 cannot be taken back. Whoever presses Answer says that the next one is.
 """
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from backburner.gateway import wording
 from backburner.gateway.desk import Awaited, Request
+from backburner.gateway.talking import beside
 from backburner.model.errors import NobodyAsked, NotFound
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 async def answer(request: Request) -> None:
     """``ID TEXT``: the oldest question of that task that is open."""
     reference, _, text = request.arguments.partition(" ")
-    task = await request.session.task(reference)
+    task = await _task(request, reference)
     if not text.strip():
         await request.reply(f"What is the answer? Write: /answer {task.id} TEXT")
         return
@@ -53,7 +55,7 @@ async def take_awaited(request: Request, text: str) -> bool:
     awaited = request.desk.awaited.pop(request.scope, None)
     if awaited is None:
         return False
-    task = await request.session.task(awaited.task)
+    task = await _task(request, awaited.task)
     asked = [each for each in await task.questions() if each.id == awaited.question]
     if not asked or not asked[0].open:
         await request.reply("Nobody waits for that answer any more.")
@@ -62,9 +64,20 @@ async def take_awaited(request: Request, text: str) -> bool:
     return True
 
 
+async def _task(request: Request, reference: str) -> "Task":
+    """Of the chat, or a turn of its agent: that may ask, too."""
+    try:
+        return await request.session.task(reference)
+    except NotFound:
+        turns = beside(request.desk.backburner, request.scope)
+        with contextlib.suppress(NotFound):
+            return await turns.task(reference)
+        raise
+
+
 async def _question(request: Request, task_id: str, tag: str) -> "tuple[Task, Question] | None":
     try:
-        task = await request.session.task(task_id)
+        task = await _task(request, task_id)
     except NotFound:
         return None
     for each in await task.questions():

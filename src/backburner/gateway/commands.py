@@ -57,7 +57,12 @@ async def _start(request: Request, prompt: str) -> None:
     except NotFound:
         uploads = request.heard.uploads if isinstance(request.heard, Message) else ()
         paths = await kept(uploads, session.folder)
-        task = await session.ask(prompt, agent=BACKGROUND, attachments=paths, id=request.task_id)
+        task = await session.ask(
+            prompt,
+            agent=request.desk.talking.agents.named(BACKGROUND, session),
+            attachments=paths,
+            id=request.task_id,
+        )
     await request.reply_started(task)
 
 

@@ -7,7 +7,6 @@ nothing at present is asked again when it says; a platform that is away, more an
 
 import asyncio
 import hashlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,19 +14,19 @@ from typing import TYPE_CHECKING
 from backburner.gateway import wording
 from backburner.gateway.desk import Desk
 from backburner.gateway.letters import File, Letter, written
-from backburner.gateway.media import FILES_MAX, files_named, size_of
+from backburner.gateway.media import enclosed, files_of
 from backburner.gateway.memory import Said
 from backburner.gateway.people import People
-from backburner.gateway.platform import Button, Later, Place
+from backburner.gateway.platform import Button, Later, Place, Refused
+from backburner.model import clock
 from backburner.model.channels import wait_before_next
 from backburner.model.errors import NotFound
 from backburner.model.followup import Busy
 from backburner.model.followup import Later as NotNow
-from backburner.model.signals import END_SIGNALS, INBOX, Signal, SignalKind, SignalState
+from backburner.model.signals import END_SIGNALS, GIVEN_UP, INBOX, Signal, SignalKind, SignalState
 from backburner.model.states import Kind, State
 from backburner.model.task import preview
 from backburner.store.protocol import Scope
-from backburner.work.artifacts import artifacts_of
 
 if TYPE_CHECKING:
     from backburner.app import Task
@@ -97,12 +96,17 @@ class Delivery:
         place = self._people.place_of(scope.session)
         if place is None:
             return await self._elsewhere(scope)
-        if self._talking.is_live(scope):
+        if await self._talking.is_busy(scope):
             raise Busy
         signals = sorted(signals, key=lambda signal: signal.seq)
         try:
             for letter in await self._letters(scope, place, signals):
-                await self._lines.to(place).tell(letter)
+                try:
+                    await self._lines.to(place).tell(letter)
+                except Refused as error:
+                    # This one alone: what comes with it has done nothing.
+                    told = [each for each in signals if each.key in letter.covers]
+                    await self._refused(told, error)
         except Later as error:
             if error.after_s is not None:
                 return NotNow(error.after_s)
@@ -114,6 +118,18 @@ class Delivery:
             self._lines.to(place).block(wait)
             raise
         return None
+
+    async def _refused(self, signals: Sequence[Signal], error: Refused) -> None:
+        """Tried again, since a bot may be let in again; given up in the end, visibly."""
+        store, retry_s = self._backburner.store, self._backburner.settings.delivery_retry_s
+        reason = preview(f"Refused: {error}", 300)
+        for signal in signals:
+            wait = wait_before_next(signal.tries, retry_s)
+            if wait is None:
+                await store.drop_signal(signal.key, f"{GIVEN_UP} {signal.tries} tries: {reason}")
+            else:
+                retry_at = clock.now() + round(wait * clock.SECOND)
+                await store.delivery_failed(signal.key, reason, retry_at)
 
     async def _elsewhere(self, scope: Scope) -> object:
         """The session of a sub-agent: its own to read, for as long as it works."""
@@ -147,11 +163,7 @@ class Delivery:
 
     def _letter(self, place: Place, news: News) -> Letter:
         key = news.signal.key
-        files = news.files
-        text = news.text
-        if files and not self._limits.enclosure_bytes:  # a terminal: say where they are
-            text = "\n".join([text, *(f"file: {each.root}/{each.path}" for each in files)])
-            files = ()
+        text, files = enclosed(news.text, news.files, self._limits)
         return written(
             f"signal:{key}",
             place,
@@ -202,24 +214,9 @@ class Delivery:
             chunk = await task.output(last_lines=_LAST_LINES, max_chars=_PRINTED_CHARS)
             printed = "\n".join(text for text in (chunk.text, chunk.stderr_text or "") if text)
         own = self._backburner.home.attempt(record.id, record.attempt)
-        added = await asyncio.to_thread(artifacts_of, own)
-        files = [File(own.path, f"artifacts/{each.name}") for each in added]
-        if is_answer and record.state is State.SUCCEEDED:
-            roots = (folder, own.path)
-            named = await asyncio.to_thread(files_named, wording.answer(record), roots)
-            files += [each for each in named if each not in files]
+        files = await asyncio.to_thread(files_of, record, own, folder)
         short = None if is_answer or files else wording.line(record)
-        text = wording.end(record, printed)
-        if left_out := self._too_large(files):
-            text += f"\n\nToo large to be sent here: {', '.join(left_out)}"
-        return News(signal, text, short, files=tuple(files[:FILES_MAX]))
-
-    def _too_large(self, files: list[File]) -> list[str]:
-        """Takes them out, and answers their names."""
-        limit = self._limits.enclosure_bytes
-        large = [each for each in files if limit and size_of(each) > limit]
-        files[:] = [each for each in files if each not in large]
-        return [os.path.basename(each.path) for each in large[:FILES_MAX]]
+        return News(signal, wording.end(record, printed), short, files=tuple(files))
 
     async def _question(self, signal: Signal, task: "Task") -> News:
         name = signal.data.get("question")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from backburner.gateway import wording
 from backburner.gateway.cards import Cards
 from backburner.gateway.journal import Card, Journal
-from backburner.gateway.letters import written
+from backburner.gateway.letters import File, written
 from backburner.gateway.memory import Memory
 from backburner.gateway.platform import Button, Limits, Message, Press
 from backburner.gateway.posting import Lines
@@ -79,13 +79,15 @@ class Request:
         thread = heard.place.thread or ""
         return id_for("gateway", self.desk.platform, heard.place.chat, thread, heard.key)
 
-    async def reply(self, text: str, *, buttons: tuple[Button, ...] = ()) -> str | None:
+    async def reply(
+        self, text: str, *, buttons: tuple[Button, ...] = (), files: tuple[File, ...] = ()
+    ) -> str | None:
         """Answer where it was said. The id of the post, where there is one."""
         kind = "reply" if isinstance(self.heard, Message) else "press"
         place = self.heard.place
         name = f"{kind}:{place.chat}:{self.heard.key}:{self.replies}"
         self.replies += 1
-        letter = written(name, place, text, self.desk.limits, buttons=buttons)
+        letter = written(name, place, text, self.desk.limits, buttons=buttons, files=files)
         return await self.desk.lines.to(place).reply(letter)
 
     async def reply_started(self, task: "Task") -> None:

@@ -19,7 +19,7 @@ from backburner.gateway.memory import Memory
 from backburner.gateway.people import People
 from backburner.gateway.platform import Platform
 from backburner.gateway.posting import PEOPLE_READ, Lines, Pace
-from backburner.gateway.talking import Talking, has_agent, register
+from backburner.gateway.talking import Agents, Talking
 
 if TYPE_CHECKING:
     from backburner.app import Backburner
@@ -59,7 +59,6 @@ async def serve(
     with alone(folder, f"a gateway to {platform.name} for this home", remedy=remedy):
         journal = Journal(f"{folder}/journal")
         try:
-            register(backburner, setup.agent, setup.rights)
             desk = _desk(backburner, platform, setup, journal)
             async with _at_work(desk, people, name) as hearing:
                 listening(desk)
@@ -79,7 +78,7 @@ def _desk(backburner: "Backburner", platform: Platform, setup: Setup, journal: J
         limits=platform.limits,
         cards=Cards(backburner, journal, lines, setup.edit_every_s),
         memory=memory,
-        talking=Talking(backburner, memory, possible=has_agent(setup.agent)),
+        talking=Talking(backburner, memory, Agents(backburner, setup.agent, setup.rights)),
         commands=COMMANDS,
         rights=setup.rights,
     )
@@ -96,7 +95,10 @@ async def _at_work(desk: Desk, people: People, name: str) -> AsyncGenerator[Hear
         for scope in people.scopes:
             await delivery.try_again(scope)
         consumer = f"gateway {name}"
-        following += [delivery.follow(each, f"{consumer} {each.owner}") for each in people.scopes]
+        following += [
+            delivery.follow(each, f"{consumer} {each.owner} {each.session or ''}".rstrip())
+            for each in people.scopes
+        ]
         yield hearing
     finally:
         await hearing.close()

@@ -11,7 +11,13 @@ import stat
 from collections.abc import Generator, Sequence
 
 from backburner.gateway.letters import File
+from backburner.gateway.platform import Limits
+from backburner.gateway.wording import answer
 from backburner.model.errors import ToolError
+from backburner.model.home import AttemptFolder
+from backburner.model.states import Kind, State
+from backburner.model.task import Task
+from backburner.work.artifacts import artifacts_of
 from backburner.work.tools.defaults.folder import Folder, read
 
 FILES_MAX = 10
@@ -39,6 +45,27 @@ def files_named(text: str, roots: Sequence[str]) -> list[File]:
         if len(found) >= FILES_MAX:
             break
     return found
+
+
+def files_of(record: Task, own: AttemptFolder, folder: str) -> list[File]:
+    """What a task has added, and what the answer of an agent names."""
+    files = [File(own.path, f"artifacts/{each.name}") for each in artifacts_of(own)]
+    if record.kind is Kind.AGENT and record.state is State.SUCCEEDED:
+        named = files_named(answer(record), (folder, own.path))
+        files += [each for each in named if each not in files]
+    return files
+
+
+def enclosed(text: str, files: Sequence[File], limits: Limits) -> tuple[str, tuple[File, ...]]:
+    """What is said and what is sent: files that the platform does not take are only named."""
+    if not limits.enclosure_bytes:  # a terminal: say where they are
+        paths = [os.path.join(each.root, each.path) for each in files[:FILES_MAX]]
+        return "\n".join([text, *(f"file: {path}" for path in paths)]), ()
+    large = [each for each in files if size_of(each) > limits.enclosure_bytes]
+    if large:
+        names = ", ".join(os.path.basename(each.path) for each in large[:FILES_MAX])
+        text += f"\n\nToo large to be sent here: {names}"
+    return text, tuple([each for each in files if each not in large][:FILES_MAX])
 
 
 def is_readable(file: File) -> bool:

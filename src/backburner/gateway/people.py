@@ -63,7 +63,7 @@ class Guests:
 
     def place_of(self, session: str) -> Place | None:
         """The inverse of `scope_of`."""
-        platform, colon, rest = session.partition(":")
+        platform, colon, rest = session.removesuffix(TALK).partition(":")
         if platform != self._platform or not colon or "#" in rest:
             return None
         chat, slash, thread = rest.partition("/")
@@ -80,8 +80,8 @@ class LocalPerson:
 
     @property
     def scopes(self) -> Collection[Scope]:
-        """That one session."""
-        return [self._scope]
+        """That one session, and the turns of the agent there, which may ask something."""
+        return [self._scope, Scope(self._scope.owner, f"{self._scope.session}{TALK}")]
 
     def scope_of(self, place: Place, person: Person) -> Scope | None:  # noqa: ARG002 - see `People`
         """Always the same."""
@@ -89,7 +89,7 @@ class LocalPerson:
 
     def place_of(self, session: str) -> Place | None:
         """The terminal, for that session."""
-        return self.PLACE if session == self._scope.session else None
+        return self.PLACE if session.removesuffix(TALK) == self._scope.session else None
 
 
 def _escaped(text: str) -> str | None:

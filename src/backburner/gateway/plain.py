@@ -4,8 +4,11 @@ In this order: a marked block says itself what it is (A1); a short message about
 model (A10); all others are for the agent.
 """
 
+import asyncio
+
 from backburner.gateway.asking import take_awaited
 from backburner.gateway.desk import Request
+from backburner.gateway.media import enclosed, files_of
 from backburner.gateway.platform import Message
 from backburner.gateway.uploads import kept
 from backburner.model.errors import NotAllowed, NotFound
@@ -61,8 +64,14 @@ async def _start(request: Request, command: str) -> None:
 
 
 async def _talk(request: Request, message: Message) -> None:
-    paths = await kept(message.uploads, request.session.folder)
+    desk, session = request.desk, request.session
+    if (hint := desk.talking.hint(request.scope)) is not None:
+        await request.reply(hint)
+        return
+    paths = await kept(message.uploads, session.folder)
     text = message.text.strip() or "(a file)"
-    await request.reply(
-        await request.desk.talking.answer(request.scope, request.task_id, text, paths)
-    )
+    said, task = await desk.talking.answer(session, request.task_id, text, paths)
+    own = desk.backburner.home.attempt(task.id, task.record.attempt)
+    files = await asyncio.to_thread(files_of, task.record, own, session.folder)
+    said, sent = enclosed(said, files, desk.limits)
+    await request.reply(said, files=sent)

@@ -177,7 +177,14 @@ class Line:
         """One post, and the note that it was made."""
         made: str | None = None
         if post is not None:
-            made = await _limited(self._platform.post(self._place, post))
+            try:
+                made = await _limited(self._platform.post(self._place, post))
+            except Refused:
+                if post.enclosure is None:
+                    raise
+                # The answer is there; it must not be lost for a picture.
+                word = Post(post.key, f"{post.enclosure.name} could not be sent here.")
+                await _limited(self._platform.post(self._place, word))
         is_text = post is not None and post.enclosure is None
         self._journal.post_made(letter.id, made if is_text else None)
 

@@ -29,8 +29,10 @@ async def schedule(request: Request) -> None:
         await request.reply(f"Ended: {_line(found)}")
     else:
         when, prompt = _planned(request.arguments)
-        planned = await request.session.schedule(
-            when, {"ask": prompt, "agent": BACKGROUND}, title=preview(prompt), id=_own_id(request)
+        session = request.session
+        agent = request.desk.talking.agents.named(BACKGROUND, session)
+        planned = await session.schedule(
+            when, {"ask": prompt, "agent": agent}, title=preview(prompt), id=_own_id(request)
         )
         await request.reply(f"Planned: {_line(planned)}")
 

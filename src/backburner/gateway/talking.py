@@ -21,6 +21,7 @@ from backburner.model.states import State
 from backburner.model.task import preview
 from backburner.store.protocol import Scope
 from backburner.work.agents.command import CommandAgent
+from backburner.work.tools.own_folder import OwnFolder
 
 if TYPE_CHECKING:
     from backburner.app import Backburner, Session, Task
@@ -41,26 +42,44 @@ STILL_NO_MODEL = "No model is configured; /help lists what works without one."
 TURN_MAX_S = 1800.0
 
 
-def register(backburner: "Backburner", command: str | None, rights: "Rights") -> None:
-    """The agents of a chat: a command line of the owner's choice, or the built-in one."""
-    if command is not None:
-        words = _words(command)
-        backburner.agent(BACKGROUND, CommandAgent(words, cwd=rights.folder))
-        backburner.agent(CHAT, CommandAgent(words, cwd=rights.folder))
-        return
-    for name in (BACKGROUND, CHAT):
-        # -P: what lies in the folder where it works must not be taken for a module of ours.
-        program = [sys.executable, "-P", "-m", "backburner.gateway.answering", name]
-        options = [
-            *(["--shell"] if rights.jobs else []),
-            *(["--folder", rights.folder] if rights.folder is not None else []),
-        ]
-        backburner.agent(name, CommandAgent([*program, *options], prompt="stdin"))
+class Agents:
+    """The agents of a gateway: a command line of the owner's choice, or the built-in one."""
 
+    def __init__(self, backburner: "Backburner", command: str | None, rights: "Rights") -> None:
+        self._backburner = backburner
+        self._words = None if command is None else _words(command)
+        if self._words is not None:
+            return
+        for name in (BACKGROUND, CHAT):
+            # -P: what lies in the folder where it works must not be taken for a module of ours.
+            program = [sys.executable, "-P", "-m", "backburner.gateway.answering", name]
+            options = [
+                *(["--shell"] if rights.jobs else []),
+                *(["--folder", rights.folder] if rights.folder is not None else []),
+            ]
+            backburner.agent(name, CommandAgent([*program, *options], prompt="stdin"))
 
-def has_agent(command: str | None) -> bool:
-    """Whether there is somebody to talk with."""
-    return command is not None or bool(os.environ.get("BACKBURNER_MODEL", "").strip())
+    @property
+    def any(self) -> bool:
+        """Whether there is somebody to talk with."""
+        return self._words is not None or bool(os.environ.get("BACKBURNER_MODEL", "").strip())
+
+    def named(self, name: str, session: "Session") -> str:
+        """What to ask for in this session: a program works in its folder."""
+        if self._words is None:
+            return name
+        folder = session.folder
+        if isinstance(folder, OwnFolder):
+            folder.make()
+        words = self._words
+        if name == CHAT:
+            # What it starts with `backburner run` is the chat's, and does not end with the turn.
+            owner, chat = session.scope.owner, session.name
+            place = [f"BACKBURNER_OWNER={owner}", f"BACKBURNER_SESSION={chat}"]
+            words = ["env", "-u", "BACKBURNER_TASK_ID", *place, *words]
+        own = f"{name} {session.scope.owner} {session.name}"
+        self._backburner.agent(own, CommandAgent(words, cwd=folder))
+        return own
 
 
 def _words(command: str) -> list[str]:
@@ -76,10 +95,10 @@ def _words(command: str) -> list[str]:
 class Talking:
     """The turns of all chats."""
 
-    def __init__(self, backburner: "Backburner", memory: Memory, *, possible: bool) -> None:
+    def __init__(self, backburner: "Backburner", memory: Memory, agents: Agents) -> None:
         self._backburner = backburner
         self._memory = memory
-        self._possible = possible
+        self.agents = agents
         self._turns: dict[Scope, asyncio.Lock] = {}
         self._live: dict[Scope, Task] = {}
         self._hinted: set[Scope] = set()
@@ -88,15 +107,27 @@ class Talking:
         """Whether a turn is running there: what the session is to be told waits for its end."""
         return scope in self._live
 
-    async def answer(self, scope: Scope, turn: str, message: str, paths: Sequence[str]) -> str:
+    async def is_busy(self, scope: Scope) -> bool:
+        """The same, but for a turn that waits for an answer itself."""
+        task = self._live.get(scope)
+        return task is not None and (await task.refresh()).state is not State.INPUT_REQUIRED
+
+    def hint(self, scope: Scope) -> str | None:
+        """What to say where there is nobody to talk with: at length the first time."""
+        if self.agents.any:
+            return None
+        first = scope not in self._hinted
+        self._hinted.add(scope)
+        return NO_MODEL if first else STILL_NO_MODEL
+
+    async def answer(
+        self, session: "Session", turn: str, message: str, paths: Sequence[str]
+    ) -> tuple[str, "Task"]:
         """What the agent says to a message. ``turn`` names it, also after a restart."""
-        if not self._possible:
-            first = scope not in self._hinted
-            self._hinted.add(scope)
-            return NO_MODEL if first else STILL_NO_MODEL
+        scope = session.scope
         lock = self._turns.setdefault(scope, asyncio.Lock())
         async with lock:
-            task = await self._task(scope, id_for(turn, "turn"), message, paths)
+            task = await self._task(session, id_for(turn, "turn"), message, paths)
             self._live[scope] = task
             try:
                 await task.wait()
@@ -105,7 +136,7 @@ class Talking:
         said = _said(task)
         if task.state is State.SUCCEEDED:
             self._memory.add(scope, Said("user", message, turn), Said("you", said, turn))
-        return said
+        return said, task
 
     async def stop(self, scope: Scope) -> bool:
         """End the turn that is running there, if one is."""
@@ -115,14 +146,14 @@ class Talking:
         await task.stop()
         return True
 
-    async def _task(self, scope: Scope, id: str, message: str, paths: Sequence[str]) -> "Task":
-        session = self._session(scope)
+    async def _task(self, chat: "Session", id: str, message: str, paths: Sequence[str]) -> "Task":
+        session = beside(self._backburner, chat.scope)
         with contextlib.suppress(NotFound):  # of a gateway that was killed meanwhile
             return await session.task(id)
-        prompt = as_prompt(self._memory.of(scope), message)
+        prompt = as_prompt(self._memory.of(chat.scope), message)
         return await session.ask(
             prompt,
-            agent=CHAT,
+            agent=self.agents.named(CHAT, chat),
             attachments=paths,
             title=preview(message) or "a message",
             max_runtime=TURN_MAX_S,
@@ -130,8 +161,10 @@ class Talking:
             id=id,
         )
 
-    def _session(self, scope: Scope) -> "Session":
-        return self._backburner.session(f"{scope.session}{TALK}", owner=scope.owner)
+
+def beside(backburner: "Backburner", scope: Scope) -> "Session":
+    """The session that has the turns of a chat."""
+    return backburner.session(f"{scope.session}{TALK}", owner=scope.owner)
 
 
 def _said(task: "Task") -> str:

@@ -3,7 +3,7 @@
 import pytest
 
 from backburner.gateway.commands import COMMANDS
-from backburner.gateway.hearing import QUEUED_MAX
+from backburner.gateway.hearing import TALK_MAX
 from backburner.gateway.people import Guests
 from backburner.gateway.platform import Person, Place
 from backburner.gateway.registry import parse
@@ -69,7 +69,9 @@ async def test_b1_without_a_prompt_it_explains_itself(
         assert await desk.backburner.store.newest(_everything("ada"), limit=5) == []
 
 
-@pytest.mark.parametrize("text", ["/bg status", "/bg list", "/background LS", "/bg tasks"])
+@pytest.mark.parametrize(
+    "text", ["/bg status", "/bg list", "/background LS", "/bg tasks", "/bg ps", "/bg jobs"]
+)
 async def test_b9_bg_status_shows_and_does_not_start_a_task_called_status(
     chat: ChatServer, gateway: Gateway, text: str
 ) -> None:
@@ -134,6 +136,7 @@ def test_b8_it_is_a_known_command_of_the_category_session_completed_after_a_slas
         ("/", None),
         ("/ bg", None),
         ("no /bg", None),
+        ("/bg\tdo it", ("bg", "do it")),
     ],
 )
 def test_what_is_a_command(text: str, expected: tuple[str, str] | None) -> None:
@@ -147,7 +150,13 @@ async def test_an_unknown_command_or_id_is_answered_in_a_sentence(
         chat.write("/fly")
         await chat.shows("I do not know that command")
         chat.write("/output bg_nothing")
-        await chat.shows("bg_nothing", "not")
+        post = await chat.shows("bg_nothing", "not found", "/tasks lists")
+        assert "line:c1" not in post.text
+        for text in ("/bg output", "/output", "/bg logs"):
+            chat.write(text)
+        await wait_until_async(lambda: chat.count("Usage: /output ID") == 3)
+        chat.write("/help fly")
+        await wait_until_async(lambda: chat.count("I do not know that command") == 2)
 
 
 # A1, A9, A10
@@ -177,13 +186,15 @@ async def test_a10_short_messages_about_tasks_need_no_model(
 ) -> None:
     async with gateway(agent=None):
         chat.write("list my jobs")
-        await chat.shows("no background jobs")
+        await chat.shows("There are no background tasks")
         chat.write("#!bg\nsleep 600")
         task = id_in((await chat.shows("Task ID:")).text)
         chat.write("is the job done?")
-        await chat.shows(f"{task} (sleep 600)")
+        await chat.shows(f'⏳ {task} "sleep 600"')
+        chat.write("check the job output")
+        await chat.shows(task, "Nothing printed yet")
         chat.write("Now kill that background job.")
-        await chat.shows(task, "was killed")
+        await chat.shows(f"⏹ {task}")
         chat.write("find me a job listing")  # for the agent
         await chat.shows("I can only talk where a model is configured")
 
@@ -298,10 +309,12 @@ def test_names_are_unambiguous_and_lead_back_to_the_place() -> None:
 @pytest.mark.slow
 async def test_too_much_at_once_is_left_out_with_a_word(chat: ChatServer, gateway: Gateway) -> None:
     async with gateway(agent="sh -c 'sleep 600'") as desk:
-        for number in range(QUEUED_MAX + 10):
+        for number in range(TALK_MAX + 10):
             chat.write(f"think of number {number}")
         await chat.shows("That is too much at once")
         await wait_until_async(lambda: chat.heard_all)
-        await wait_until_async(lambda: len(desk.journal.unfinished()) <= QUEUED_MAX)
+        await wait_until_async(lambda: len(desk.journal.unfinished()) <= TALK_MAX)
+        chat.write("/tasks")  # commands always pass
+        await chat.shows("There are no background tasks")
         chat.write("/help", chat="c2")  # others are not concerned
         await chat.shows("/background", chat="c2")

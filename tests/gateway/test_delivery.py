@@ -286,7 +286,7 @@ async def test_two_gateways_by_mistake_the_second_is_refused(
     # The job does not hold the lock of the gateway that started it.
     async with gateway():
         chat.write("stop the job")
-        await chat.shows("was killed")
+        await chat.shows("⏹ bg_")
 
 
 async def test_posts_keep_their_pace(chat: ChatServer, home: Path, tmp_path: Path) -> None:
@@ -323,6 +323,30 @@ async def test_what_cannot_be_repeated_is_not_after_a_crash_in_the_middle_of_it(
         await chat.shows("There are no background tasks")
         await wait_until_async(lambda: not desk.journal.unfinished())
     assert len(chat.posts) == 2
+
+
+async def test_a_stop_in_words_taken_up_again_does_not_end_another_task(
+    chat: ChatServer, gateway: Gateway, home: Path
+) -> None:
+    async with gateway():
+        chat.write("#!bg\nsleep 600")
+        first = (await chat.shows("Task ID:")).text.splitlines()[2]
+        chat.troubles["c1"] = {"later": 60}
+        chat.write("kill that job")
+
+        async def killed() -> bool:
+            async with Backburner.open() as backburner:
+                session = backburner.session("line:c1", owner="line:ada")
+                return (await session.task(first)).state.terminal
+
+        await wait_until_async(killed)
+    chat.troubles.clear()
+    async with Backburner.open() as backburner:
+        other = await backburner.session("line:c1", owner="line:ada").run("sleep 600")
+        async with gateway() as desk:
+            await wait_until_async(lambda: not desk.journal.unfinished())
+        assert not (await other.refresh()).state.terminal
+        await other.stop(force=True)
 
 
 async def test_a_new_gateway_does_not_wait_for_the_lease_of_a_dead_one(

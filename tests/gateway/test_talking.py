@@ -59,7 +59,7 @@ async def test_a_chat_with_a_model_that_remembers_and_has_the_tools_of_the_chat(
         await chat.shows('"a nap" ')
         assert chat.count("Take a nap for me") == 0
         chat.write("stop the job")
-        await chat.shows("was killed")
+        await chat.shows("⏹ bg_")
         chat.write("/new")
         await chat.shows("I have forgotten")
         chat.write("And who am I?")

@@ -44,7 +44,7 @@ def test_b3_a_chat_from_the_greeting_to_the_end(backburner: Program, home: Path)
         say(terminal, "good morning")
         terminal.read_words("The user says now", then=PROMPT)  # the agent repeats all it is told
         say(terminal, "stop the job")
-        assert leave(terminal, "was killed") == 0
+        assert leave(terminal, "⏹ early") == 0
         assert terminal.settings() == terminal.before
     assert (home / "gateway" / "history-test").stat().st_mode & 0o777 == 0o600
 

@@ -11,6 +11,9 @@ from backburner.gateway import wording
 from backburner.gateway.desk import Awaited, Request
 from backburner.gateway.talking import beside
 from backburner.model.errors import NobodyAsked, NotFound
+from backburner.tools.dialects.tasks import found
+
+REMEDY = "/tasks lists the tasks of this chat"
 
 if TYPE_CHECKING:
     from backburner.app import Task
@@ -19,8 +22,9 @@ if TYPE_CHECKING:
 
 async def answer(request: Request) -> None:
     """``ID TEXT``: the oldest question of that task that is open."""
-    reference, _, text = request.arguments.partition(" ")
+    reference, *rest = request.arguments.split(maxsplit=1)
     task = await _task(request, reference)
+    text = rest[0] if rest else ""
     if not text.strip():
         await request.reply(f"What is the answer? Write: /answer {task.id} TEXT")
         return
@@ -31,23 +35,23 @@ async def answer(request: Request) -> None:
 
 async def await_answer(request: Request, task_id: str, tag: str) -> None:
     """Somebody pressed Answer: their next plain message is it."""
-    found = await _question(request, task_id, tag)
-    if found is None:
+    open_one = await _question(request, task_id, tag)
+    if open_one is None:
         await request.reply("Nobody waits for that answer any more.")
         return
-    _, asked = found
+    _, asked = open_one
     request.desk.awaited[request.scope] = Awaited(task_id, asked.id)
     await request.reply(f"Write your answer: your next message goes to {task_id}.")
 
 
 async def choose(request: Request, task_id: str, tag: str, number: int) -> None:
     """Somebody pressed one of the answers."""
-    found = await _question(request, task_id, tag)
-    options = wording.choices(found[1]) if found is not None else []
-    if found is None or not 0 <= number < len(options):
+    open_one = await _question(request, task_id, tag)
+    options = wording.choices(open_one[1]) if open_one is not None else []
+    if open_one is None or not 0 <= number < len(options):
         await request.reply("Nobody waits for that answer any more.")
         return
-    await _send(request, *found, options[number])
+    await _send(request, *open_one, options[number])
 
 
 async def take_awaited(request: Request, text: str) -> bool:
@@ -67,7 +71,7 @@ async def take_awaited(request: Request, text: str) -> bool:
 async def _task(request: Request, reference: str) -> "Task":
     """Of the chat, or a turn of its agent: that may ask, too."""
     try:
-        return await request.session.task(reference)
+        return await found(request.session, reference, remedy=REMEDY)
     except NotFound:
         turns = beside(request.desk.backburner, request.scope)
         with contextlib.suppress(NotFound):

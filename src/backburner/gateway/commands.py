@@ -1,9 +1,10 @@
 """What the commands of a chat do. Everything here acts in the session of whoever asks."""
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from backburner.gateway import wording
-from backburner.gateway.asking import answer
+from backburner.gateway.asking import REMEDY, answer
 from backburner.gateway.desk import Request
 from backburner.gateway.platform import Message
 from backburner.gateway.registry import Command, Commands
@@ -15,10 +16,13 @@ from backburner.model.limits import OUTPUT_MAX_CHARS
 from backburner.model.signals import end_key
 from backburner.model.states import State
 from backburner.runtime.followup import DELIBERATE
-from backburner.tools.dialects.tasks import running_and_recent
+from backburner.tools.dialects.manage_bg_jobs import ALIASES
+from backburner.tools.dialects.tasks import found, running_and_recent
 
 if TYPE_CHECKING:
     from backburner.app import Task
+
+UNKNOWN = "I do not know that command. /help lists what there is."
 
 WAIT_S = 600.0
 """What /wait waits: the end is told in any case."""
@@ -27,27 +31,34 @@ LISTED = 20
 _OUTPUT_CHARS = 3_000
 """Of output in a chat: a page or two."""
 
-_SHOWS = {"status", "list", "ls", "tasks"}
-_STOPS = {"stop", "cancel", "kill"}
-_READS = {"output", "log", "logs"}
+NO_TASKS = "There are no background tasks in this chat. /background starts one."
+
+_WORDS = {name: action for action, more in ALIASES.items() for name in (action, *more)}
 """Single words after /background that are about tasks (B9), alone or with an id."""
 
 
 async def background(request: Request) -> None:
     """B1: a prompt in a session of its own."""
-    word, _, rest = request.arguments.partition(" ")
-    word, rest = word.lower(), rest.strip()
-    alone = not rest or (rest.startswith("bg_") and " " not in rest)
-    if word in _SHOWS and alone:
-        request.arguments = rest
-        await (status(request) if rest else tasks(request))
-    elif word in _STOPS | _READS and alone:
-        request.arguments = rest
-        await (stop(request) if word in _STOPS else output(request))
-    elif word == "help" and not rest:
+    word, *rest = request.arguments.split(maxsplit=1)
+    about = rest[0].strip() if rest else ""
+    action = _WORDS.get(word.lower(), "list" if word.lower() == "tasks" else None)
+    if action is not None and (not about or (about.startswith("bg_") and " " not in about)):
+        request.arguments = about
+        await _manage(request, action)
+    elif word.lower() == "help" and not about:
         await request.reply(_usage(request, "background"))
     else:
         await _start(request, request.arguments)
+
+
+async def _manage(request: Request, action: str) -> None:
+    match action:
+        case "list":
+            await (status(request) if request.arguments else tasks(request))
+        case "output":
+            await output(request)
+        case _:
+            await stop(request)
 
 
 async def _start(request: Request, prompt: str) -> None:
@@ -68,13 +79,13 @@ async def _start(request: Request, prompt: str) -> None:
 
 async def tasks(request: Request) -> None:
     """What runs, and what has ended lately."""
-    found = await running_and_recent(request.session)
-    if not found:
-        await request.reply("There are no background tasks in this chat. /background starts one.")
+    known = await running_and_recent(request.session)
+    if not known:
+        await request.reply(NO_TASKS)
         return
-    lines = [wording.line(task.record) for task in found[:LISTED]]
-    if len(found) > LISTED:
-        lines.append(f"and {len(found) - LISTED} more")
+    lines = [wording.line(task.record) for task in known[:LISTED]]
+    if len(known) > LISTED:
+        lines.append(f"and {len(known) - LISTED} more")
     await request.reply("\n".join(lines))
 
 
@@ -86,6 +97,9 @@ async def status(request: Request) -> None:
 
 async def output(request: Request) -> None:
     """What a task has printed, or answered."""
+    if not request.arguments:
+        await request.reply(_usage(request, "output"))
+        return
     task = await _task(request)
     chunk = await task.output(max_chars=_OUTPUT_CHARS)
     printed = "\n".join(text for text in (chunk.text, chunk.stderr_text or "") if text.strip())
@@ -103,11 +117,12 @@ async def output(request: Request) -> None:
 
 
 async def wait(request: Request) -> None:
-    """The end of a task, here and now."""
+    """The end of a task, which is told by itself: a word only where that is over, or far."""
     task = await _task(request)
-    try:
-        await task.wait(WAIT_S)
-    except TimeIsUp:
+    if not task.state.terminal:
+        with contextlib.suppress(TimeIsUp):
+            await task.wait(WAIT_S)
+            return
         await request.reply(f"It goes on; you are told when it ends.\n{wording.line(task.record)}")
         return
     await request.reply(wording.line(task.record))
@@ -116,6 +131,8 @@ async def wait(request: Request) -> None:
 async def stop(request: Request) -> None:
     """End a task, or the agent's present answer."""
     if not request.arguments:
+        # Taken up again after a restart, it would end another answer.
+        request.desk.journal.begin(request.heard)
         if not await request.desk.talking.stop(request.scope):
             await request.reply(_usage(request, "stop"))
         return
@@ -134,6 +151,9 @@ async def help_(request: Request) -> None:
     """What there is."""
     named = request.arguments.lstrip("/").split(maxsplit=1)
     command = request.desk.commands.find(named[0]) if named else None
+    if named and command is None:
+        await request.reply(UNKNOWN)
+        return
     await request.reply(command.usage if command is not None else request.desk.commands.help())
 
 
@@ -157,7 +177,7 @@ def stranger(person_id: str) -> str:
 
 
 async def _task(request: Request) -> "Task":
-    return await request.session.task(request.arguments.split()[0])
+    return await found(request.session, request.arguments.split()[0], remedy=REMEDY)
 
 
 def _usage(request: Request, name: str) -> str:

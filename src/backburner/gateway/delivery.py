@@ -44,6 +44,7 @@ _TRIES_SHOWN = 4
 for: an outage of a night must not lose an answer."""
 _AWAY_S = 60.0
 _ELSEWHERE_S = 60.0
+_REFUSED_S = 2.0
 _LAST_LINES = 10
 _PRINTED_CHARS = 1_200
 
@@ -99,6 +100,7 @@ class Delivery:
         if await self._talking.is_busy(scope):
             raise Busy
         signals = sorted(signals, key=lambda signal: signal.seq)
+        refused: list[tuple[list[Signal], Refused]] = []
         try:
             for letter in await self._letters(scope, place, signals):
                 try:
@@ -106,7 +108,9 @@ class Delivery:
                 except Refused as error:
                     # This one alone: what comes with it has done nothing.
                     told = [each for each in signals if each.key in letter.covers]
-                    await self._refused(told, error)
+                    refused.append((told, error))
+            for told, error in refused:
+                await self._refused(told, error)
         except Later as error:
             if error.after_s is not None:
                 return NotNow(error.after_s)
@@ -128,7 +132,8 @@ class Delivery:
             if wait is None:
                 await store.drop_signal(signal.key, f"{GIVEN_UP} {signal.tries} tries: {reason}")
             else:
-                retry_at = clock.now() + round(wait * clock.SECOND)
+                # Not before the others are acknowledged: it would be taken for one of them.
+                retry_at = clock.now() + round(max(wait, _REFUSED_S) * clock.SECOND)
                 await store.delivery_failed(signal.key, reason, retry_at)
 
     async def _elsewhere(self, scope: Scope) -> object:

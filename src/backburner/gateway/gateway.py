@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import hashlib
 import os
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ from backburner.gateway.talking import Agents, Talking
 
 if TYPE_CHECKING:
     from backburner.app import Backburner
+
+
+_NAME_MAX = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ async def serve(
 
     Conflict where another gateway of this platform has the home; `BadCredentials`.
     """
-    name = f"{platform.name}-{quote(setup.line, safe='')}" if setup.line else platform.name
+    name = f"{platform.name}-{_as_name(setup.line)}" if setup.line else platform.name
     folder = f"{backburner.home.gateway}/{name}"
     for path in (backburner.home.gateway, folder):
         with contextlib.suppress(FileExistsError):
@@ -65,6 +69,15 @@ async def serve(
                 await platform.listen(hearing.hear, COMMANDS.menu())
         finally:
             journal.close()
+
+
+def _as_name(text: str) -> str:
+    """The name of a folder, another one for every text."""
+    name = quote(text, safe="")
+    if len(name) <= _NAME_MAX:
+        return name
+    digest = hashlib.blake2b(text.encode(errors="replace"), digest_size=16).hexdigest()
+    return f"{name[: _NAME_MAX - len(digest) - 2]}%-{digest}"
 
 
 def _desk(backburner: "Backburner", platform: Platform, setup: Setup, journal: Journal) -> Desk:

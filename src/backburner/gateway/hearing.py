@@ -10,7 +10,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 
 from backburner.gateway.asking import await_answer, choose
-from backburner.gateway.commands import output, stop, stranger
+from backburner.gateway.commands import UNKNOWN, output, stop, stranger
 from backburner.gateway.desk import Desk, Request
 from backburner.gateway.letters import written
 from backburner.gateway.people import People
@@ -25,6 +25,9 @@ _log = logging.getLogger("backburner.gateway")
 
 QUEUED_MAX = 50
 """Of one place, that wait; more are left out, with a word."""
+
+TALK_MAX = 20
+"""Plain messages of one place that wait for the agent. Commands and buttons always pass."""
 
 _STRANGERS_MAX = 200
 _FOR_STRANGERS = frozenset({"start", "whoami"})
@@ -74,7 +77,7 @@ class Hearing:
 
     def _enqueue(self, heard: Heard) -> None:
         waiting = self._waiting.get(heard.place)
-        if len(waiting or ()) + self._apart[heard.place] >= QUEUED_MAX:
+        if len(waiting or ()) >= QUEUED_MAX:
             self._spawn(self._refuse(heard))
         elif waiting is None:
             self._waiting[heard.place] = deque([heard])
@@ -98,18 +101,19 @@ class Hearing:
             return
         request = Request(self._desk, heard, scope)
         action, slow = self._action(request)
-        if slow:
+        if action is plain and self._apart[heard.place] >= TALK_MAX:
+            await self._refuse(heard)
+        elif slow:
+            self._apart[heard.place] += 1
             self._spawn(self._beside(request, action))
         else:
             await self._carry_out(request, action)
 
     async def _beside(self, request: Request, action: Callable[[Request], Awaitable[None]]) -> None:
-        place = request.heard.place
-        self._apart[place] += 1
         try:
             await self._carry_out(request, action)
         finally:
-            self._apart[place] -= 1
+            self._apart[request.heard.place] -= 1
             self._apart += Counter()  # forgets those that have none
 
     def _action(self, request: Request) -> tuple[Callable[[Request], Awaitable[None]], bool]:
@@ -186,7 +190,7 @@ async def _say_interrupted(request: Request) -> None:
 
 
 async def _unknown(request: Request) -> None:
-    await request.reply("I do not know that command. /help lists what there is.")
+    await request.reply(UNKNOWN)
 
 
 def _usage(command: Command) -> Callable[[Request], Awaitable[None]]:

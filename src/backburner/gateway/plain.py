@@ -6,13 +6,17 @@ model (A10); all others are for the agent.
 
 import asyncio
 
+from backburner.gateway import wording
 from backburner.gateway.asking import take_awaited
+from backburner.gateway.commands import LISTED, NO_TASKS, output, stop
 from backburner.gateway.desk import Request
 from backburner.gateway.media import enclosed, files_of
 from backburner.gateway.platform import Message
 from backburner.gateway.uploads import kept
 from backburner.model.errors import NotAllowed, NotFound
-from backburner.tools.dialects.chat import act_on
+from backburner.tools.dialects.tasks import running_and_recent
+from backburner.tools.intents.reading import Intent, classify
+from backburner.tools.intents.target import One, Several, resolve
 from backburner.tools.markers import split
 from backburner.work.tools.own_folder import OwnFolder
 
@@ -29,10 +33,31 @@ async def plain(request: Request) -> None:
     if background:
         await _start(request, command)
         return
-    if not request.heard.uploads and (answer := await act_on(request.session, text)) is not None:
-        await request.reply(answer.text)
+    if not request.heard.uploads and (intent := classify(text)) is not None:
+        await _act(request, intent, text)
         return
     await _talk(request, request.heard)
+
+
+async def _act(request: Request, intent: Intent, text: str) -> None:
+    """Do what a short message asks for (A10), as the command for it does."""
+    known = await running_and_recent(request.session)
+    match resolve(text, [task.record for task in known]):
+        case One(task=meant):
+            request.arguments = meant.id
+            if intent is Intent.STOP:
+                # Taken up again after a restart, the same words may mean another task.
+                request.desk.journal.begin(request.heard)
+                await stop(request)
+            elif intent is Intent.OUTPUT:
+                await output(request)
+            else:
+                await request.reply(wording.line(meant))
+        case Several(tasks=several):
+            lines = [wording.line(each) for each in several[:LISTED]]
+            await request.reply("\n".join(lines) or NO_TASKS)
+        case unclear:
+            await request.reply(wording.safe(unclear.question))
 
 
 def block_in(text: str) -> str:

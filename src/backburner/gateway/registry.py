@@ -88,8 +88,7 @@ def parse(text: str) -> tuple[str, str] | None:
     stripped = text.strip()
     if not stripped.startswith("/"):
         return None
-    name, _, rest = stripped[1:].partition(" ")
-    name, newline, below = name.partition("\n")
-    if not name or "/" in name:  # a path, not a command
+    words = stripped[1:].split(maxsplit=1)
+    if not words or stripped[1].isspace() or "/" in words[0]:  # a path is no command
         return None
-    return name, (f"{below} {rest}" if newline else rest).strip()
+    return words[0], words[1].strip() if len(words) > 1 else ""

@@ -40,6 +40,8 @@ async def schedule(request: Request) -> None:
 def _planned(text: str) -> tuple[str, str]:
     words = text.split()
     if words[0].lower() == "at" and len(words) > 2:  # noqa: PLR2004 - at TIME PROMPT
+        if "T" not in words[1].upper():
+            raise UsageError(f"{words[1][:40]!r} is no time", remedy=_HOW)
         return words[1], text.split(maxsplit=2)[2]
     parts = text.split(maxsplit=_CRON_FIELDS)
     if len(parts) <= _CRON_FIELDS:
@@ -64,5 +66,9 @@ async def _list(request: Request) -> None:
 def _line(planned: "Schedule") -> str:
     record = planned.record
     title = preview(strip_controls(record.title))
-    due = f", next at {rfc3339(record.next_at)}" if record.next_at is not None else ""
+    due = (
+        f", next at {rfc3339(record.next_at).partition('.')[0]} UTC"
+        if record.next_at is not None
+        else ""
+    )
     return f'{planned.id} "{title}" {record.state}{due}'

@@ -4,6 +4,7 @@ Commands are completed after a `/`, ids of tasks after the commands that take on
 kept in a file for its owner alone. Output comes above the line that is being typed, and leaves it.
 """
 
+import contextlib
 import os
 import sys
 import uuid
@@ -83,7 +84,7 @@ class Terminal:
         prompt: PromptSession[str] = PromptSession(
             lambda: THINKING if is_answering() else PROMPT,
             refresh_interval=_REFRESH_S,
-            history=FileHistory(self._history),
+            history=_History(self._history),
             completer=Completing(self._behind),
             complete_while_typing=True,
             complete_style=CompleteStyle.COLUMN,
@@ -105,7 +106,11 @@ class Terminal:
                 if text.strip() in LEAVING:
                     return
                 if text.strip():
-                    await hear(Message(uuid.uuid4().hex, LocalPerson.PLACE, person, text))
+                    heard = Message(uuid.uuid4().hex, LocalPerson.PLACE, person, text)
+                    try:
+                        await hear(heard)
+                    except OSError as error:
+                        _print(f"This was not heard: {error.strerror}.")
 
     async def post(self, place: Place, post: Post) -> str:  # noqa: ARG002 - there is one place
         """Show it above the line."""
@@ -114,6 +119,15 @@ class Terminal:
 
     async def edit(self, place: Place, post_id: str, post: Post) -> None:
         """Never asked for: what is on a terminal stays."""
+
+
+class _History(FileHistory):
+    """What was typed. On a full disk it is not remembered."""
+
+    def store_string(self, string: str) -> None:
+        """Keep a line."""
+        with contextlib.suppress(OSError):
+            super().store_string(string)
 
 
 def _keys() -> KeyBindings:

@@ -292,5 +292,11 @@ async def _serve(
 
 
 def _allowed(given: list[str] | None) -> frozenset[str]:
-    listed = os.environ.get("BACKBURNER_GATEWAY_ALLOW", "").split(",")
-    return frozenset(each.strip() for each in [*(given or []), *listed] if each.strip())
+    listed = [*(given or []), os.environ.get("BACKBURNER_GATEWAY_ALLOW", "")]
+    ids = frozenset(each.strip() for text in listed for each in text.split(",") if each.strip())
+    for each in ids:
+        if not each.isalnum():
+            raise UsageError(
+                f"--allow: {each!r} is no id", remedy="write /whoami to the bot to learn yours"
+            )
+    return ids

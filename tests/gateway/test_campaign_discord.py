@@ -1,9 +1,10 @@
 """The campaign of kills with the real program and Discord's library, as Discord's server counts."""
 
 import asyncio
+import contextlib
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
 import pytest
@@ -31,53 +32,57 @@ def discord(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DiscordServ
         yield server
 
 
-async def started(discord: DiscordServer) -> asyncio.subprocess.Process:
-    """A gateway that has connected."""
+@contextlib.asynccontextmanager
+async def gateway(discord: DiscordServer, log: Path) -> AsyncGenerator[asyncio.subprocess.Process]:
+    """A gateway that has connected; killed at the end, where it has not ended by then."""
     before = len(discord.sessions)
     options = ["--allow", str(ADA), "--shell", "--agent", "echo"]
-    nowhere = asyncio.subprocess.DEVNULL
-    process = await asyncio.create_subprocess_exec(
-        *COMMAND, "gateway", "discord", *options, stderr=nowhere
-    )
-    await wait_until_async(lambda: len(discord.sessions) > before or process.returncode is not None)
-    assert process.returncode is None
-    return process
-
-
-async def one_life(discord: DiscordServer, number: int, chance: random.Random) -> None:
-    """A gateway that hears of new work and is killed at some moment."""
-    process = await started(discord)
+    with log.open("ab") as said:
+        process = await asyncio.create_subprocess_exec(
+            *COMMAND, "gateway", "discord", *options, stderr=said
+        )
     try:
-        discord.commands_with("bg", f"answer {number}", channel=chance.choice((ROOM, THREAD)))
-        discord.says(f"#!bg\nsleep 0.{chance.randrange(9)}; echo job {number}", channel=DIRECT)
-        life = chance.random() * LONGEST_LIFE_S
-        await pause_async(life, because="the kill comes at a random moment")
-        assert process.returncode is None
+        await wait_until_async(
+            lambda: len(discord.sessions) > before or process.returncode is not None,
+            timeout=60,
+            message=lambda: f"it does not connect: {log.read_text()[-3000:]}",
+        )
+        assert process.returncode is None, log.read_text()[-3000:]
+        yield process
+        assert process.returncode is None, log.read_text()[-3000:]
     finally:
         if process.returncode is None:
             process.kill()
         await process.wait()
 
 
-async def until_all_is_told(discord: DiscordServer) -> list[Task]:
+async def one_life(discord: DiscordServer, log: Path, number: int, chance: random.Random) -> None:
+    """A gateway that hears of new work and is killed at some moment."""
+    async with gateway(discord, log):
+        discord.commands_with("bg", f"answer {number}", channel=chance.choice((ROOM, THREAD)))
+        discord.says(f"#!bg\nsleep 0.{chance.randrange(9)}; echo job {number}", channel=DIRECT)
+        life = chance.random() * LONGEST_LIFE_S
+        await pause_async(life, because="the kill comes at a random moment")
+
+
+async def until_all_is_told(discord: DiscordServer, log: Path) -> list[Task]:
     """One more gateway, which is let live until nothing is left. Answers all tasks."""
-    process = await started(discord)
-    try:
-        async with Backburner.open() as backburner:
+    async with gateway(discord, log), Backburner.open() as backburner:
+        store = backburner.store
 
-            async def quiet() -> bool:
-                store = backburner.store
-                if await store.any_active() or await store.signals(OWNER, states=OPEN):
-                    return False
-                tasks = await store.newest(OWNER, limit=1000)
-                shown = {one for each in discord.sent for one in ids_in(each.text)}
-                return {task.id for task in tasks} <= shown and not buttons(discord)
+        async def quiet() -> bool:
+            if await store.any_active() or await store.signals(OWNER, states=OPEN):
+                return False
+            tasks = await store.newest(OWNER, limit=1000)
+            shown = {one for each in discord.sent for one in ids_in(each.text)}
+            return {task.id for task in tasks} <= shown and not buttons(discord)
 
-            await wait_until_async(quiet, timeout=120)
-            return await backburner.store.newest(OWNER, limit=1000)
-    finally:
-        process.terminate()
-        await process.wait()
+        await wait_until_async(
+            quiet,
+            timeout=600,  # a post a second in each place, as real ones want it
+            message=lambda: f"buttons of {buttons(discord)} are left, or something is untold",
+        )
+        return await store.newest(OWNER, limit=1000)
 
 
 def ids_in(text: str) -> list[str]:
@@ -101,7 +106,7 @@ def buttons(discord: DiscordServer) -> set[int]:
     ],
 )
 async def test_killed_at_random_moments_every_end_is_told_once_on_discord(
-    discord: DiscordServer, rounds: int
+    discord: DiscordServer, tmp_path: Path, rounds: int
 ) -> None:
     """X1, B9. What Discord tells of while nobody listens is lost, as it is there: whatever was
 
@@ -110,8 +115,8 @@ async def test_killed_at_random_moments_every_end_is_told_once_on_discord(
     seed = random.randrange(2**32)
     chance = random.Random(seed)
     for number in range(rounds):
-        await one_life(discord, number, chance)
-    tasks = await until_all_is_told(discord)
+        await one_life(discord, tmp_path / "log", number, chance)
+    tasks = await until_all_is_told(discord, tmp_path / "log")
     texts = [each.text for each in discord.sent]
     starts = [one for text in texts if text.startswith("Started") for one in ids_in(text)]
     told = [text for text in texts if re.match("✅|❌", text)]

@@ -49,6 +49,7 @@ async def test_b5_success_is_one_message_in_the_same_chat_and_thread(
     assert chat.count("Background task complete") == 1
 
 
+@pytest.mark.slow
 async def test_b6_failure_is_one_message_that_says_why(chat: ChatServer, gateway: Gateway) -> None:
     async with gateway(agent=None):  # no model is configured
         chat.write("/bg anything")
@@ -294,6 +295,7 @@ def test_names_are_unambiguous_and_lead_back_to_the_place() -> None:
     assert guests.place_of("line:1#talk") is None
 
 
+@pytest.mark.slow
 async def test_too_much_at_once_is_left_out_with_a_word(chat: ChatServer, gateway: Gateway) -> None:
     async with gateway(agent="sh -c 'sleep 600'") as desk:
         for number in range(QUEUED_MAX + 10):

@@ -78,6 +78,7 @@ async def test_b9_what_ended_while_there_was_no_gateway_is_told_by_the_next(
     assert chat.count("Background task complete") == 1
 
 
+@pytest.mark.slow
 async def test_nothing_is_posted_twice_after_a_crash_between_post_and_acknowledgement(
     chat: ChatServer, gateway: Gateway
 ) -> None:
@@ -98,6 +99,7 @@ async def test_nothing_is_posted_twice_after_a_crash_between_post_and_acknowledg
     assert chat.count("Background task failed") == 1
 
 
+@pytest.mark.slow
 async def test_a_letter_of_several_posts_goes_on_where_it_was_cut_off(
     chat: ChatServer, gateway: Gateway
 ) -> None:
@@ -124,6 +126,7 @@ async def test_a_letter_of_several_posts_goes_on_where_it_was_cut_off(
     assert numbers == list(range(len(numbers))), "in order, none twice, none left out"
 
 
+@pytest.mark.slow
 async def test_a_signal_does_not_come_between_the_posts_of_a_long_reply(
     chat: ChatServer, gateway: Gateway
 ) -> None:
@@ -183,6 +186,7 @@ async def test_b6_a_platform_out_of_reach_raises_nothing_and_shows_in_the_signal
     assert chat.count("Background task failed") == 1
 
 
+@pytest.mark.slow
 async def test_a_thousand_ends_do_not_flood_a_chat(chat: ChatServer, gateway: Gateway) -> None:
     async with gateway() as desk:
         await fail_at_once(desk, 1000)
@@ -195,6 +199,7 @@ async def test_a_thousand_ends_do_not_flood_a_chat(chat: ChatServer, gateway: Ga
     assert all(len(text.splitlines()) <= LISTED_MAX + 2 for text in listed)
 
 
+@pytest.mark.slow
 async def test_a_question_is_asked_with_its_answers_as_buttons(
     chat: ChatServer, gateway: Gateway
 ) -> None:

@@ -57,10 +57,10 @@ class Cards:
         for card in self._journal.cards:
             self._follow(card)
 
-    def show(self, card: Card) -> None:
-        """From now on this post shows this task."""
+    def show(self, card: Card, shown: str) -> None:
+        """From now on this post, whose text is this, shows the task."""
         self._journal.show(card)
-        self._follow(card)
+        self._follow(card, shown)
 
     async def close(self) -> None:
         """They stay as they are; the journal knows them."""
@@ -70,19 +70,19 @@ class Cards:
         if following:
             await asyncio.wait(following)
 
-    def _follow(self, card: Card) -> None:
+    def _follow(self, card: Card, shown: str | None = None) -> None:
         if card.task in self._following:
             return
-        task = asyncio.create_task(self._keep(card))
+        task = asyncio.create_task(self._keep(card, shown))
         self._following[card.task] = task
         task.add_done_callback(lambda _: self._following.pop(card.task, None))
 
-    async def _keep(self, card: Card) -> None:
-        """Until the end is shown."""
+    async def _keep(self, card: Card, shown: str | None) -> None:
+        """Until the end is shown. ``shown`` is what stands there, where that is known."""
         wait = _AGAIN_S
         while True:
             try:
-                await self._show_to_the_end(card)
+                await self._show_to_the_end(card, shown)
             except (Refused, NotFound):
                 pass  # the post or the task is gone
             except Later as error:
@@ -97,10 +97,9 @@ class Cards:
             self._journal.drop_card(card.task)
             return
 
-    async def _show_to_the_end(self, card: Card) -> None:
+    async def _show_to_the_end(self, card: Card, shown: str | None) -> None:
         session = self._backburner.session(card.session, owner=card.owner)
         task = await session.task(card.task)
-        shown: str | None = None
         changed = asyncio.Event()
         changed.set()
         watching = asyncio.create_task(self._watch(task, changed))
@@ -115,7 +114,7 @@ class Cards:
                     shown = text
                 if task.state.terminal:
                     return
-                await asyncio.sleep(max(self._every_s, self._lines.to(card.place).wait_s))
+                await asyncio.sleep(self._every_s)
                 if watching.done():
                     changed.set()  # its end, or what it raised, which `refresh` then raises
         finally:

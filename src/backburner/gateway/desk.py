@@ -94,6 +94,5 @@ class Request:
         post = await self.reply(text, buttons=wording.buttons(task.record))
         if post is not None and self.desk.limits.edits:
             record = task.record
-            self.desk.cards.show(
-                Card(task.id, record.owner, record.session, self.heard.place, post)
-            )
+            card = Card(task.id, record.owner, record.session, self.heard.place, post)
+            self.desk.cards.show(card, text)

@@ -79,6 +79,7 @@ class Line:
         self._place = place
         self._pace = pace
         self._turn = asyncio.Lock()
+        self._editing = asyncio.Lock()
         self._blocked_until = 0.0
         self._spent_until = 0.0
         """When the posts made so far would have been made, one after the other in the pace."""
@@ -134,12 +135,11 @@ class Line:
                 raise Later("something else is being sent", _TURN_WAIT_S) from None
             try:
                 await self._send(letter)
+            except Later as error:
+                self.block(error.after_s or 0.0)
+                raise
             finally:
                 self._turn.release()
-        except Later as error:
-            if error.after_s is not None:
-                self.block(error.after_s)
-            raise
         finally:
             self._using -= 1
 
@@ -149,16 +149,17 @@ class Line:
 
     @property
     def wait_s(self) -> float:
-        """How long whoever is in no hurry leaves the line to others."""
+        """How long an edit leaves the line to posts: a gateway that is started again has many."""
         spent = self._spent_until - self._pace.burst * self._pace.every_s / 2
         return max(0.0, self._blocked_until - _now(), spent - _now())
 
     async def edit(self, post_id: str, post: Post) -> None:
-        """Change a post. `Later`, `Refused`."""
-        if (left := self._blocked_until - _now()) > 0:
-            raise Later("the place takes nothing at present", left)
-        await self._keep_pace()
-        await _limited(self._platform.edit(self._place, post_id, post))
+        """Change a post, one at a time and when nobody else needs the line. `Later`, `Refused`."""
+        async with self._editing:
+            while (wait := self.wait_s) > 0:  # noqa: ASYNC110 - for a time, which posts put off
+                await asyncio.sleep(wait)
+            await self._keep_pace()
+            await _limited(self._platform.edit(self._place, post_id, post))
 
     async def _send(self, letter: Letter) -> str | None:
         if self._journal.has_sent(letter.id):

@@ -53,7 +53,7 @@ def _standing(task: Task) -> list[str]:
         lines.append("❓ waits for an answer")
     elif task.detail:
         lines.append(f"… {preview(strip_controls(task.detail), 200)}")
-    elif task.state is State.QUEUED:
+    elif task.state is State.QUEUED and task.wait is not None:
         lines.append("… waits for its start")
     return lines
 

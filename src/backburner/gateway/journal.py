@@ -6,6 +6,7 @@ start, and written anew when it has grown. All of it is bounded.
 """
 
 import contextlib
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ KNOWN_MAX = 5_000
 
 CARDS_MAX = 1_000
 _LINES_MAX = 20_000
+_BYTES_MAX = 16 * 1024 * 1024
 
 Entry = dict[str, Any]
 
@@ -60,8 +62,11 @@ class Journal:
         """Letters that have arrived, in that order, with the last post of their text."""
         self._cards: dict[str, Card] = {}
         self._lines = 0
+        self._bytes = 0
         for entry in _read(path):
-            self._apply(entry)
+            # Of another version: its own business.
+            with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
+                self._apply(entry)
         self._fd = self._write_anew()
 
     def close(self) -> None:
@@ -150,20 +155,36 @@ class Journal:
     # The file
 
     def _note(self, entry: Entry) -> None:
-        self._apply(entry)
-        if self._lines >= _LINES_MAX:
-            os.close(self._fd)
-            self._fd = self._write_anew()
-            return
-        _append(self._fd, entry)
+        """On disk first: what could not be written was not noted. OSError."""
+        self._append(_line(entry))
         if "heard" in entry or "begun" in entry:
             # The platform counts on us from now on. Of all else a power failure repeats a post.
             os.fdatasync(self._fd)
+        self._apply(entry)
+        if self._lines >= _LINES_MAX or self._bytes >= _BYTES_MAX:
+            with contextlib.suppress(OSError):  # a full disk: it goes on in the old one
+                new = self._write_anew()
+                os.close(self._fd)
+                self._fd = new
+
+    def _append(self, line: bytes) -> None:
+        """All of the line, or nothing of it."""
+        size = os.fstat(self._fd).st_size
+        try:
+            written = os.write(self._fd, line)
+        except OSError:
+            os.ftruncate(self._fd, size)
+            raise
+        if written < len(line):
+            os.ftruncate(self._fd, size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._path)
         self._lines += 1
+        self._bytes += len(line)
 
     def _apply(self, entry: Entry) -> None:
         match entry:
             case {"heard": str(key), "what": what}:
+                _heard_of(what)  # it can be dealt with
                 self._heard[key] = what
             case {"begun": str(key)}:
                 if (heard := self._heard.get(key)) is not None:
@@ -227,7 +248,8 @@ class Journal:
         except BaseException:
             os.close(fd)
             raise
-        self._lines = len(lines) // 2  # so that a full journal is not written anew for each line
+        # Half: so that a full journal is not written anew for each line.
+        self._lines, self._bytes = len(lines) // 2, sum(map(len, lines)) // 2
         return fd
 
 
@@ -243,12 +265,6 @@ def _read(path: str) -> Iterator[Entry]:
 
 def _line(entry: Entry) -> bytes:
     return json.dumps(entry, separators=(",", ":")).encode() + b"\n"
-
-
-def _append(fd: int, entry: Entry) -> None:
-    data = _line(entry)
-    if os.write(fd, data) < len(data):  # a full disk: what comes next must not be glued to it
-        os.write(fd, b"\n")
 
 
 def _drop_oldest(known: dict[str, Any], limit: int, *, only_done: bool = False) -> None:

@@ -13,7 +13,7 @@ from backburner.gateway.splitting import cut
 PARTS_MAX = 8
 """Posts of one letter: what is longer than that nobody reads in a chat."""
 
-_REST = "[the rest is left out: /output shows it]"
+_REST = "[the rest is left out]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,9 @@ def written(
     covers: tuple[str, ...] = (),
 ) -> Letter:
     """A letter with this text, cut for the platform."""
-    parts = cut(text, limits)
+    # No character counts for less than one: what comes after this is not looked at, since cutting
+    # a hostile text takes long.
+    parts = cut(text[: limits.text * PARTS_MAX + 1], limits)
     if len(parts) > PARTS_MAX:
         parts = [*parts[: PARTS_MAX - 1], *cut(_REST, limits)]
     return Letter(id, place, tuple(parts), buttons, files, covers)

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import os
 import re
 from pathlib import Path
@@ -399,13 +398,10 @@ def test_a_journal_survives_a_full_disk_and_lines_of_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "journal"
-    strange = [
-        {"letter": {}},
-        {"letter": 5},
-        {"card": "x", "post": "p"},
-        {"heard": "k", "what": {}},
-    ]
-    path.write_text("".join(json.dumps(each) + "\n" for each in [*strange, {"new": 1}]))
+    path.write_text(
+        '{"letter": {}}\n{"letter": 5}\n{"card": "x", "post": "p"}\n{"heard": "k", "what": {}}\n'
+        '{"new": 1}\n'
+    )
     with contextlib.closing(Journal(str(path))) as journal:
         assert journal.unfinished() == []
         write = os.write
@@ -420,6 +416,20 @@ def test_a_journal_survives_a_full_disk_and_lines_of_others(
         assert journal.hear(message("1")), "told again, it is heard"
     with contextlib.closing(Journal(str(path))) as again:
         assert [each.heard for each in again.unfinished()] == [message("1")]
+
+
+def test_a_journal_knows_an_answer_that_was_announced_once_and_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "journal")
+    with contextlib.closing(Journal(path)) as journal:
+        journal.await_answer("ada", "bg_1", "q")
+        journal.await_answer("bob", "bg_2", "q")
+    with contextlib.closing(Journal(path)) as journal:
+        assert journal.take_awaited("ada") == ("bg_1", "q")
+        assert journal.take_awaited("ada") is None
+        monkeypatch.setattr(journal_module, "ANNOUNCED_S", -1)
+        assert journal.take_awaited("bob") is None
 
 
 def test_a_journal_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

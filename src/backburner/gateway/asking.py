@@ -8,7 +8,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from backburner.gateway import wording
-from backburner.gateway.desk import Awaited, Request
+from backburner.gateway.desk import Request
 from backburner.gateway.talking import beside
 from backburner.model.errors import NobodyAsked, NotFound
 from backburner.tools.dialects.tasks import found
@@ -40,7 +40,7 @@ async def await_answer(request: Request, task_id: str, tag: str) -> None:
         await request.reply("Nobody waits for that answer any more.")
         return
     _, asked = open_one
-    request.desk.awaited[request.scope] = Awaited(task_id, asked.id)
+    request.desk.journal.await_answer(_who(request), task_id, asked.id)
     await request.reply(f"Write your answer: your next message goes to {task_id}.")
 
 
@@ -56,16 +56,20 @@ async def choose(request: Request, task_id: str, tag: str, number: int) -> None:
 
 async def take_awaited(request: Request, text: str) -> bool:
     """Whether this message was the answer that somebody had announced."""
-    awaited = request.desk.awaited.pop(request.scope, None)
+    awaited = request.desk.journal.take_awaited(_who(request))
     if awaited is None:
         return False
-    task = await _task(request, awaited.task)
-    asked = [each for each in await task.questions() if each.id == awaited.question]
+    task = await _task(request, awaited[0])
+    asked = [each for each in await task.questions() if each.id == awaited[1]]
     if not asked or not asked[0].open:
         await request.reply("Nobody waits for that answer any more.")
         return True
     await _send(request, task, asked[0], text)
     return True
+
+
+def _who(request: Request) -> str:
+    return f"{request.scope.owner} {request.scope.session}"
 
 
 async def _task(request: Request, reference: str) -> "Task":

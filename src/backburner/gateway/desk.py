@@ -1,6 +1,6 @@
 """Where requests are dealt with: one message in hand, and everything that answering it may use."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backburner.gateway import wording
@@ -29,14 +29,6 @@ class Rights:
     """Where jobs and file tools work; None for a folder of each chat's own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Awaited:
-    """The next plain message of a person answers this question."""
-
-    task: str
-    question: str
-
-
 @dataclass(slots=True)
 class Desk:
     """The parts of a gateway that requests use."""
@@ -51,7 +43,6 @@ class Desk:
     talking: "Talking"
     commands: "Commands"
     rights: Rights
-    awaited: dict[Scope, Awaited] = field(default_factory=dict[Scope, Awaited])
 
 
 @dataclass(slots=True)

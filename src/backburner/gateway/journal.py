@@ -9,6 +9,7 @@ import contextlib
 import errno
 import json
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, cast
@@ -18,6 +19,9 @@ from backburner.gateway.platform import Message, Person, Place, Press
 
 KNOWN_MAX = 5_000
 """Of what was heard, and of signals that were told: a platform repeats the last ones only."""
+
+ANNOUNCED_S = 600.0
+"""Whoever announces an answer and writes something after this means something else."""
 
 CARDS_MAX = 1_000
 _LINES_MAX = 20_000
@@ -61,6 +65,7 @@ class Journal:
         self._sent: dict[str, str | None] = {}
         """Letters that have arrived, in that order, with the last post of their text."""
         self._cards: dict[str, Card] = {}
+        self._awaited: dict[str, Entry] = {}
         self._lines = 0
         self._bytes = 0
         for entry in _read(path):
@@ -136,6 +141,21 @@ class Journal:
         """A letter that was recorded and has not arrived."""
         return self._letters.get(letter_id)
 
+    # Answers that somebody has announced
+
+    def await_answer(self, who: str, task: str, question: str) -> None:
+        """The next plain message of theirs answers this."""
+        self._note({"awaits": who, "task": task, "question": question, "at": time.time()})
+
+    def take_awaited(self, who: str) -> tuple[str, str] | None:
+        """The task and the question that this message answers; once, and not after long."""
+        found = self._awaited.get(who)
+        if found is None:
+            return None
+        self._note({"awaits": who, "task": None})
+        fresh = 0 <= time.time() - found["at"] <= ANNOUNCED_S
+        return (found["task"], found["question"]) if fresh else None
+
     # Cards
 
     def show(self, card: Card) -> None:
@@ -208,6 +228,11 @@ class Journal:
                 covers = cast("list[str]", more.get("covers", []))
                 self._told.update(dict.fromkeys(covers, letter_id))
                 _drop_oldest(self._sent, KNOWN_MAX)
+            case {"awaits": str(who), "task": None}:
+                self._awaited.pop(who, None)
+            case {"awaits": str(who), "question": str(), "at": float()}:
+                self._awaited[who] = entry
+                _drop_oldest(self._awaited, CARDS_MAX)
             case {"card": str(task), "post": None}:
                 self._cards.pop(task, None)
             case {"card": str(task)}:
@@ -232,6 +257,7 @@ class Journal:
             yield {"letter": letter.document()}
             for post in self._posted.get(letter.id, ()):
                 yield {"posted": letter.id, "post": post}
+        yield from self._awaited.values()
         for card in self._cards.values():
             yield {"card": card.task, **_card_document(card)}
 

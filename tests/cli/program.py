@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -17,6 +18,8 @@ from typing import Any
 
 from tests.cli.nursery import Nursery
 from tests.waiting import wait_until
+
+_DRAWING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x08")
 
 COMMAND = [sys.executable, "-m", "backburner.cli"]
 TIME_LIMIT = 60.0
@@ -171,6 +174,22 @@ class Terminal:
             message=lambda: f"{text!r}, then {then!r} is not in {self._seen!r}",
         )
         return self._seen.decode()
+
+    def read_words(self, text: str, *, then: str = "") -> str:
+        """The same for a program that draws: what it has written, without how and where."""
+
+        def found() -> bool:
+            self._read()
+            _, shown, rest = self.words.rpartition(text)
+            return bool(shown) and then in rest
+
+        wait_until(found, message=lambda: f"{text!r}, then {then!r} is not in {self.words!r}")
+        return self.words
+
+    @property
+    def words(self) -> str:
+        """What was written so far, without the sequences that draw."""
+        return _DRAWING.sub("", self._seen.decode(errors="replace")).replace("\r", "")
 
     def read_to_end(self) -> str:
         """Everything that was shown."""

@@ -20,16 +20,18 @@ class Place:
 
     home: Home
     session: str
+    owner: str = DEFAULT_OWNER
+    """Whose tasks: those of the command line, or of somebody in a chat (BACKBURNER_OWNER)."""
 
     @property
     def scope(self) -> Scope:
         """What exists for this caller."""
-        return Scope(DEFAULT_OWNER, self.session)
+        return Scope(self.owner, self.session)
 
     @property
     def every_session(self) -> Scope:
         """The same for a caller who asked for all sessions."""
-        return Scope(DEFAULT_OWNER)
+        return Scope(self.owner)
 
 
 def place(home: str | None, session: str | None) -> Place:
@@ -46,7 +48,7 @@ def place(home: str | None, session: str | None) -> Place:
         from backburner.model.session import check_name
 
         check_name(session)
-    return Place(Home(root), session)
+    return Place(Home(root), session, os.environ.get("BACKBURNER_OWNER") or DEFAULT_OWNER)
 
 
 def act(at: Place, work: "Callable[[Backburner, Session], Awaitable[int]]") -> int:
@@ -57,6 +59,6 @@ def act(at: Place, work: "Callable[[Backburner, Session], Awaitable[int]]") -> i
 
     async def main() -> int:
         async with Backburner.open(at.home.root) as backburner:
-            return await work(backburner, backburner.session(at.session))
+            return await work(backburner, backburner.session(at.session, owner=at.owner))
 
     return asyncio.run(main())

@@ -6,6 +6,7 @@ keeper.lock        held by the keeper, whose edition it names
 keeper.next        held by the one whose turn it is to become the keeper
 keeper.log         what the keeper has to say
 workers/           a lock for each application that carries out tasks in itself
+gateway/           what chats remember: a folder for each platform, 0700; see `backburner.gateway`
 sessions/          the folders that file tools work in, where a session has no other
 wake/              a datagram socket for each process that listens
 secrets/           the keys of webhooks, 0600
@@ -141,6 +142,11 @@ class Home:
     def sessions(self) -> str:
         """The folders of sessions that were given none."""
         return f"{self.root}/sessions"
+
+    @property
+    def gateway(self) -> str:
+        """What the gateways of this home keep."""
+        return f"{self.root}/gateway"
 
     @property
     def tasks(self) -> str:

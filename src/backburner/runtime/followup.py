@@ -59,6 +59,7 @@ class FollowUp:
         retry_s: float,
         report: Callable[[str], None],
         lease_s: float = SIGNAL_LEASE_S,
+        consumer: str | None = None,
     ) -> None:
         self._store = store
         self._feed = feed
@@ -68,7 +69,8 @@ class FollowUp:
         self._retry_s = retry_s
         self._lease_s = lease_s
         self._report = report
-        self._consumer = f"{os.getpid()}.follow{next(_followers)} {clock.boot_now()}"
+        self._takes_over = consumer is not None
+        self._consumer = consumer or f"{os.getpid()}.follow{next(_followers)} {clock.boot_now()}"
         self._due: list[float] = []
         self._waiting: dict[str, list[Signal]] = {}
         """What is claimed and not told yet, by session."""
@@ -84,6 +86,7 @@ class FollowUp:
                 while True:
                     bell.clear()
                     try:
+                        await self._take_over()
                         if not await self._look():
                             await self._rest(bell)
                     except StoreClosed:
@@ -118,6 +121,12 @@ class FollowUp:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait):
                 await bell.wait()
+
+    async def _take_over(self) -> None:
+        """What one of the same name held, which is dead: whoever gives a name knows that."""
+        if self._takes_over:
+            await self._store.release_signals(self._consumer)
+            self._takes_over = False
 
     async def _look(self) -> bool:
         """Take what there is, and see to it that it is told. Whether there was anything."""

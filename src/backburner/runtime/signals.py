@@ -33,9 +33,18 @@ class SignalService:
         self._followers: set[asyncio.Task[None]] = set()
 
     def follow_up(
-        self, scope: Scope, tell: Told, *, batch_s: float, retry_s: float
+        self,
+        scope: Scope,
+        tell: Told,
+        *,
+        batch_s: float,
+        retry_s: float,
+        consumer: str | None = None,
     ) -> asyncio.Task[None]:
-        """Hand signals to a callback as they come, until the task is cancelled or we are closed."""
+        """Hand signals to a callback as they come, until the task is cancelled or we are closed.
+
+        What a dead ``consumer`` of this name held is taken over at once.
+        """
         following = FollowUp(
             self._store,
             self._feed,
@@ -45,6 +54,7 @@ class SignalService:
             retry_s=retry_s,
             report=_log.warning,
             lease_s=self._lease_s,
+            consumer=consumer,
         )
         task = asyncio.create_task(following.run())
         self._followers.add(task)

@@ -1,0 +1,109 @@
+"""The markup of a post, read: plain text, `code` and ``` blocks, and nothing else.
+
+The only place that knows what a fence is: the platforms show what is found here each in its own
+way, and `splitting` cuts where it says. Pure, and it takes any text: a fence that is not closed
+reaches to the end.
+"""
+
+import re
+from dataclasses import dataclass
+
+FENCE = "```"
+
+_OPENING = re.compile(r"(`{3,})[ \t]*([\w+#.-]*)[ \t]*")
+_INLINE = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n]+)\1(?!`)")
+_UNSENDABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
+_TICKS_IN_CODE = re.compile(r"```")
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """Words, as they are."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A few words of code within a line."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Lines of code, without their fences."""
+
+    text: str
+    language: str
+
+
+Piece = Plain | Code | Block
+
+
+def blocks_of(text: str) -> list[Plain | Block]:
+    """The text as whole lines of words and blocks by turns; a block's last line end is its own."""
+    found: list[Plain | Block] = []
+    plain: list[str] = []
+    lines = iter(text.split("\n"))
+    for line in lines:
+        if (opening := _OPENING.fullmatch(line)) is None:
+            plain.append(line)
+            continue
+        if plain:
+            found.append(Plain("\n".join(plain)))
+            plain = []
+        inside: list[str] = []
+        for inner in lines:
+            if _closes(inner, opening[1]):
+                break
+            inside.append(inner)
+        found.append(Block("\n".join(inside), opening[2]))
+    if plain:
+        found.append(Plain("\n".join(plain)))
+    return found
+
+
+def _closes(line: str, fence: str) -> bool:
+    bare = line.strip(" \t")
+    return len(bare) >= len(fence) and not bare.strip("`")
+
+
+def pieces_of(text: str) -> list[Piece]:
+    """The same with `code` told from the words around it, and the line ends between them."""
+    found: list[Piece] = []
+    for number, part in enumerate(blocks_of(text)):
+        if number:
+            found.append(Plain("\n"))
+        if isinstance(part, Block):
+            found.append(part)
+            continue
+        done = 0
+        for code in _INLINE.finditer(part.text):
+            if code.start() > done:
+                found.append(Plain(part.text[done : code.start()]))
+            found.append(Code(code[2]))
+            done = code.end()
+        if done < len(part.text):
+            found.append(Plain(part.text[done:]))
+    return found
+
+
+def fenced(block: Block) -> str:
+    """The block as text again, with fences that nothing in it can be taken for.
+
+    Platforms know fences of three only, and end a block at the next three wherever they are: an
+    invisible space goes between those inside.
+    """
+    inside = _TICKS_IN_CODE.sub("`\u200b``", block.text)
+    return f"{FENCE}{block.language}\n{inside}\n{FENCE}"
+
+
+def utf16_units(text: str) -> int:
+    """How long a text is in the units that Telegram and others count in: an emoji is two."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def sendable(text: str) -> str:
+    """The text with a sign for what is no text to a platform: controls and half characters."""
+    return _UNSENDABLE.sub("\ufffd", text.replace("\r\n", "\n"))

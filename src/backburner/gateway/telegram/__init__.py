@@ -1,0 +1,1 @@
+"""Telegram: the adapter, what it hears, and how it words a post."""

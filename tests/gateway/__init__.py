@@ -1,0 +1,1 @@
+"""Background work in a chat."""

@@ -4,7 +4,7 @@ import os
 import re
 from functools import cache
 
-from backburner.store.sqlite.rows import (
+from backburner.store.record.rows import (
     CHANGED_TASK,
     ENDED_TASK,
     JOINED_TASK,
@@ -13,8 +13,8 @@ from backburner.store.sqlite.rows import (
     QUESTION,
     SIGNAL,
 )
-from backburner.store.sqlite.schedule_reading import SCHEDULE
-from backburner.store.sqlite.token_reading import COLUMNS as TOKEN
+from backburner.store.record.schedule_reading import SCHEDULE
+from backburner.store.record.token_reading import COLUMNS as TOKEN
 
 SQL_FOLDER = os.path.join(os.path.dirname(__file__), "sql")
 

@@ -21,7 +21,7 @@ import apsw
 
 from backburner.model.errors import StoreBusy, StoreClosed, StoreError
 from backburner.store.sqlite.connection import explain
-from backburner.store.sqlite.transaction import Statements
+from backburner.store.sqlite.statements import Statements
 
 Result = TypeVar("Result")
 Operation = Callable[[Statements], Any]

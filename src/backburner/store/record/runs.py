@@ -7,10 +7,10 @@ from backburner.model.events import EventKind
 from backburner.model.states import Kind, State
 from backburner.model.task import NewTask, Place, Task
 from backburner.model.worker import Worker
-from backburner.store.sqlite.changes import Changes
-from backburner.store.sqlite.rows import to_json
-from backburner.store.sqlite.tasks import same_or_conflict
-from backburner.store.sqlite.transaction import Statements
+from backburner.store.record.changes import Changes
+from backburner.store.record.rows import to_json
+from backburner.store.record.tasks import same_or_conflict
+from backburner.store.record.transaction import Statements
 
 
 class RunChanges(Changes):

@@ -1,13 +1,11 @@
 """What happens inside one transaction: statements by name, and the steps that changes share.
 
-The only code that hands values to SQLite, for reading and for writing.
+How a statement reaches its database is the store's own affair: `rows` is all that it adds.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
-
-import apsw
 
 from backburner.model import clock
 from backburner.model.clock import Instant
@@ -27,8 +25,7 @@ from backburner.model.task import Task
 from backburner.model.telling import end_text
 from backburner.model.wake import Wake, wake_of
 from backburner.store.protocol import Output
-from backburner.store.sqlite.queries import query
-from backburner.store.sqlite.rows import to_json, to_task
+from backburner.store.record.rows import to_json, to_task
 
 Row = tuple[Any, ...]
 Start = tuple[str, int]
@@ -38,24 +35,9 @@ Start = tuple[str, int]
 class Statements:
     """Runs the named statements on one connection."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self.connection = connection
-        # apsw's types name a class that Python 3.11 does not have, so they are unknown to us.
-        self._execute: Any = connection.cursor().execute  # pyright: ignore[reportUnknownMemberType]
-
-    def command(self, text: str) -> None:
-        """Run a statement that has neither a name nor values: BEGIN and its like."""
-        self._execute(text)
-
     def rows(self, name: str, /, **values: Any) -> list[Row]:
         """Every row of a statement."""
-        try:
-            return self._execute(query(name), values).fetchall()
-        except UnicodeEncodeError:  # nothing was run yet
-            # Bytes that are no UTF-8, such as Python makes surrogates of in a file name. Escaped,
-            # they come back as they were from JSON, and are readable in other texts.
-            escaped = {key: _escape(value) for key, value in values.items()}
-            return self._execute(query(name), escaped).fetchall()
+        raise NotImplementedError
 
     def row(self, name: str, /, **values: Any) -> Row | None:
         """The first row; the statement is run to its end."""
@@ -151,10 +133,6 @@ class Statements:
 
 
 _NOT_ON_THE_SCREEN = (SignalKind.CANCELED, SignalKind.MESSAGE)
-
-
-def _escape(value: Any) -> Any:
-    return value.encode(errors="backslashreplace").decode() if isinstance(value, str) else value
 
 
 _SOURCES: dict[str, str] = {}

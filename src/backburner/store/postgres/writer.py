@@ -1,0 +1,304 @@
+"""The one writer of a process: a thread that commits everything that waits in one transaction.
+
+A lock of the database comes before each transaction, so that there is one writer at a time on all
+machines: an operation sees nothing change under it, and events get their numbers in the order of
+the commits. Callers that arrive together share the lock, the round trips and the fsync.
+
+A connection that is lost is made again, and what was to be written is written then. Where it was
+lost during the commit, the database is asked what became of that transaction.
+"""
+
+import asyncio
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+import psycopg
+
+from backburner.model.errors import StoreBusy, StoreClosed, StoreError, StoreUnusable
+from backburner.store.postgres import clock
+from backburner.store.postgres.connection import PATIENCE_S, Connection, connect, explain, is_lost
+from backburner.store.postgres.migrations import WRITERS, refuse_newer
+from backburner.store.postgres.statements import Statements
+from backburner.store.postgres.wake import NOTIFY
+from backburner.store.record import transaction
+
+Result = TypeVar("Result")
+Operation = Callable[[Statements], Any]
+
+_BATCH = 128
+"""Bounds the time that one transaction keeps the other machines waiting."""
+
+_BEGIN = (
+    b"BEGIN; %s SELECT format.oldest, format.number, pg_current_xact_id()::text, "
+    + clock.QUERY
+    + b" FROM format"
+)
+_LOCK = b"SELECT pg_advisory_xact_lock(%d);" % WRITERS
+_LOCK_BEYOND = b"SELECT pg_advisory_lock(%d)" % WRITERS
+_UNLOCK = b"SELECT pg_advisory_unlock(%d)" % WRITERS
+
+_AGAIN_S = (0.02, 0.05, 0.1, 0.2, 0.5)
+
+
+class _Waiting:
+    """An operation and the future that its caller waits for."""
+
+    __slots__ = ("error", "future", "operation", "result", "then")
+
+    def __init__(
+        self,
+        operation: Operation,
+        then: Callable[[Any], None] | None,
+        future: asyncio.Future[Any],
+    ) -> None:
+        self.operation = operation
+        self.then = then
+        self.future = future
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+    def settle(self) -> None:
+        """In the caller's loop."""
+        if self.future.done():
+            return  # the caller went away; what was written stays written
+        if self.error is not None:
+            self.future.set_exception(self.error)
+        else:
+            self.future.set_result(self.result)
+
+
+class Writer:
+    """Owns the writing connection; nothing else in the process writes. For one event loop."""
+
+    def __init__(
+        self,
+        address: str,
+        connection: Connection,
+        database_clock: clock.DatabaseClock,
+        changed: Callable[[], None],
+    ) -> None:
+        """After each commit that wrote something ``changed`` is called in the loop."""
+        self._address = address
+        self._clock = database_clock
+        self._changed = changed
+        self._loop = asyncio.get_running_loop()
+        self._statements: Statements | None = Statements(connection)
+        self.outdated: StoreUnusable | None = None
+        self.backend = connection.info.backend_pid
+        """The process of the database that writes for us; what it notifies of we know."""
+        self._entrance = threading.Lock()
+        self._closed = False
+        self._closing = False
+        self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
+        self._next: _Waiting | None = None
+        self._thread = threading.Thread(target=self._run, name="backburner-writer", daemon=True)
+        self._thread.start()
+
+    async def write(
+        self,
+        operation: Callable[[transaction.Statements], Result],
+        then: Callable[[Result], None] | None = None,
+    ) -> Result:
+        """See `backburner.store.record.changes.Writing`."""
+        future: asyncio.Future[Result] = self._loop.create_future()
+        with self._entrance:  # nothing may queue up behind the end, where nobody would answer
+            if self._closed:
+                raise StoreClosed("the record is closed", remedy="open it again")
+            self._queue.put(_Waiting(operation, then, future))
+        return await future
+
+    def close(self) -> None:
+        """Write what waits, then stop. Blocks for as long as the last commit takes."""
+        with self._entrance:
+            self._closed = True
+            self._queue.put(None)
+        self._thread.join()
+        self._hang_up()
+
+    # The thread
+
+    def _run(self) -> None:
+        while not self._closing or self._next is not None:
+            first = self._next or self._queue.get()
+            self._next = None
+            if first is None:
+                return
+            done = [first]
+            if first.then is None:
+                self._take_more(done)
+            try:
+                changed = self._write_patiently(done)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear it
+                failure = (
+                    explain(error)
+                    if isinstance(error, psycopg.Error)
+                    else error
+                    if isinstance(error, StoreError)
+                    else StoreError(f"writing to the record failed: {error}")
+                )
+                for waiting in done:
+                    waiting.error = failure
+                changed = False
+                if not isinstance(error, StoreBusy):
+                    self._hang_up()
+            self._settle(done, changed=changed)
+
+    def _take_more(self, done: list[_Waiting]) -> None:
+        with contextlib.suppress(Empty):
+            while len(done) < _BATCH:
+                waiting = self._queue.get_nowait()
+                if waiting is None:
+                    self._closing = True
+                    return
+                if waiting.then is not None:
+                    self._next = waiting  # which is alone in its transaction
+                    return
+                done.append(waiting)
+
+    def _write_patiently(self, done: list[_Waiting]) -> bool:
+        """Whether anything was written."""
+        deadline = time.monotonic() + PATIENCE_S
+        for wait in _waits():
+            try:
+                return self._write(done, deadline)
+            except (psycopg.Error, StoreUnusable) as error:
+                cause = error if isinstance(error, psycopg.Error) else error.__cause__
+                if cause is None or not is_lost(cause) or time.monotonic() > deadline:
+                    raise
+                self._hang_up()
+            time.sleep(wait)
+        raise AssertionError("the waits have no end")
+
+    def _write(self, done: list[_Waiting], deadline: float) -> bool:
+        try:
+            return self._transaction(done, self._attempt, deadline)
+        except _Spoilt:
+            return self._transaction(done, self._attempt_apart, deadline)
+
+    def _transaction(
+        self,
+        done: list[_Waiting],
+        attempt: Callable[[Statements, _Waiting], None],
+        deadline: float,
+    ) -> bool:
+        run = self._statements or self._call()
+        beyond = done[0].then is not None
+        if beyond:
+            run.command(_LOCK_BEYOND)
+        try:
+            oldest, number, name, now = run.command(_BEGIN % (b"" if beyond else _LOCK))[0]
+            self._clock.was(now)
+            self._refuse_newer(oldest, number)
+            before = run.changes
+            for waiting in done:
+                attempt(run, waiting)
+            changed = run.changes != before
+            self._commit(run, name, deadline, told=changed)
+            for waiting in done:
+                if waiting.then is not None and waiting.error is None:
+                    waiting.then(waiting.result)
+        except BaseException:
+            with contextlib.suppress(psycopg.Error):  # lost, which ends it too
+                run.command(b"ROLLBACK")
+            raise
+        finally:
+            if beyond and not run.connection.closed:
+                run.command(_UNLOCK)
+        return changed
+
+    def _refuse_newer(self, oldest: int, number: int) -> None:
+        try:
+            refuse_newer(oldest, number)
+        except StoreUnusable as error:
+            self.outdated = error
+            raise
+
+    def _attempt(self, run: Statements, waiting: _Waiting) -> None:
+        before = run.changes
+        waiting.error = None
+        try:
+            waiting.result = waiting.operation(run)
+        except psycopg.Error as error:
+            if is_lost(error):
+                raise
+            raise _Spoilt(explain(error)) from None
+        except Exception as error:  # noqa: BLE001 - the caller hears it
+            if run.changes != before:
+                raise _Spoilt(error) from None
+            waiting.error = error
+
+    def _attempt_apart(self, run: Statements, waiting: _Waiting) -> None:
+        run.command(b"SAVEPOINT operation")
+        try:
+            self._attempt(run, waiting)
+        except _Spoilt as spoilt:
+            run.command(b"ROLLBACK TO operation")
+            waiting.error = spoilt.error
+        run.command(b"RELEASE operation")
+
+    def _commit(self, run: Statements, name: str, deadline: float, *, told: bool) -> None:
+        try:
+            run.command((NOTIFY if told else b"") + b"COMMIT")
+        except psycopg.Error as error:
+            if not is_lost(error) or not self._has_committed(name, deadline):
+                raise
+
+    def _has_committed(self, name: str, deadline: float) -> bool:
+        """What became of a transaction whose connection was lost while it was committed."""
+        for wait in _waits():
+            self._hang_up()
+            try:
+                status = self._call().command(b"SELECT pg_xact_status('%s')" % name.encode())[0][0]
+                if status != "in progress":
+                    return status == "committed"
+            except (psycopg.Error, StoreError):
+                pass
+            if time.monotonic() > deadline:
+                raise StoreUnusable(
+                    "the database was lost while it wrote, and it is not known whether it has",
+                    remedy="look at the task before you start it again",
+                )
+            time.sleep(wait)
+        raise AssertionError("the waits have no end")
+
+    def _call(self) -> Statements:
+        connection = connect(self._address)
+        self.backend = connection.info.backend_pid
+        self._statements = Statements(connection)
+        return self._statements
+
+    def _hang_up(self) -> None:
+        if self._statements is not None:
+            self._statements.connection.close()
+            self._statements = None
+
+    def _settle(self, done: list[_Waiting], *, changed: bool) -> None:
+        """In the loop, and in one go."""
+
+        def settle() -> None:
+            for waiting in done:
+                waiting.settle()
+            if changed:
+                self._changed()
+
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(settle)
+
+
+def _waits() -> Any:
+    """How long to wait before each further try."""
+    yield from _AGAIN_S
+    while True:
+        yield _AGAIN_S[-1]
+
+
+class _Spoilt(Exception):
+    """An operation has failed after it had changed something, which must not be committed."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error

@@ -15,6 +15,9 @@ from tests.store.raw import check_file
 class Engine(Protocol):
     """How this suite gets at records of one kind."""
 
+    share: float
+    """How much of a long test it goes through: where each step is a round trip, not all."""
+
     async def create(self, folder: Path) -> str:
         """Make an empty record; its address, which another process can use too."""
         ...
@@ -30,6 +33,8 @@ class Engine(Protocol):
 
 class SqliteEngine:
     """The embedded store: an address is a home folder."""
+
+    share = 1.0
 
     async def create(self, folder: Path) -> str:
         return str(folder / "home")
@@ -49,6 +54,8 @@ class SqliteEngine:
 
 class PostgresEngine:
     """The shared store: an address is that of a database."""
+
+    share = 0.2
 
     async def create(self, folder: Path) -> str:
         return await asyncio.to_thread(postgres_server.server().create)

@@ -65,9 +65,11 @@ def conninfo(address: str) -> str:
 
 
 def connect(address: str) -> Connection:
-    """A connection that commits by itself, unless a transaction is begun."""
-    with explained():
-        connection = psycopg.connect(conninfo(address), autocommit=True)
+    """A connection that commits by itself, unless a transaction is begun.
+
+    psycopg.Error where there is none to be had; the caller may try again.
+    """
+    connection = psycopg.connect(conninfo(address), autocommit=True)
     # One type for each kind of value: else a statement is planned anew for each size of number,
     # and what a text is compared with would be checked as if it were to be written.
     connection.adapters.register_dumper(int, Int8Dumper)

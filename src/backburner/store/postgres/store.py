@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from backburner.store.postgres.clock import DatabaseClock
-from backburner.store.postgres.connection import Connection, connect
+from backburner.store.postgres.connection import Connection, connect, explained
 from backburner.store.postgres.migrations import migrate
 from backburner.store.postgres.reader import Readers
 from backburner.store.postgres.wake import Listener
@@ -92,7 +92,8 @@ async def open_store(address: str) -> PostgresStore:
 
 
 def _migrated(address: str) -> Connection:
-    connection = connect(address)
+    with explained():
+        connection = connect(address)
     try:
         migrate(connection)
     except BaseException:

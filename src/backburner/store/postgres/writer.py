@@ -165,9 +165,8 @@ class Writer:
         for wait in _waits():
             try:
                 return self._write(done, deadline)
-            except (psycopg.Error, StoreUnusable) as error:
-                cause = error if isinstance(error, psycopg.Error) else error.__cause__
-                if cause is None or not is_lost(cause) or time.monotonic() > deadline:
+            except psycopg.Error as error:
+                if not is_lost(error) or time.monotonic() > deadline:
                     raise
                 self._hang_up()
             time.sleep(wait)
@@ -255,8 +254,8 @@ class Writer:
                 status = self._call().command(b"SELECT pg_xact_status('%s')" % name.encode())[0][0]
                 if status != "in progress":
                     return status == "committed"
-            except (psycopg.Error, StoreError):
-                pass
+            except psycopg.Error:
+                pass  # not back yet
             if time.monotonic() > deadline:
                 raise StoreUnusable(
                     "the database was lost while it wrote, and it is not known whether it has",

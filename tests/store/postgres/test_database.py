@@ -41,10 +41,9 @@ async def test_e10_x1_the_database_refuses_what_must_never_be_true(
     await ended(store, "bg_s")
     await ended(store, "bg_f", ending=ENDINGS["exit"])
     await ended(store, "bg_c", ending=ENDINGS["canceled"])
-    for name, statement in IMPOSSIBLE.items():
+    for statement in IMPOSSIBLE.values():
         with pytest.raises((psycopg.IntegrityError, psycopg.DataError)):
             run(address, statement)
-            pytest.fail(f"it took {name}")
 
 
 async def test_x1_a_change_whose_event_cannot_be_written_is_no_change(

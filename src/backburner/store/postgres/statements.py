@@ -21,10 +21,12 @@ class Statements(transaction.Statements):
 
     def command(self, text: bytes) -> list[Row]:
         """Run statements that have neither a name nor values; the rows of the last one."""
+        return self.rows_of(text)[-1]
+
+    def rows_of(self, text: bytes) -> list[list[Row]]:
+        """The same; the rows of each."""
         cursor = self.connection.execute(text)
-        while cursor.nextset():
-            pass
-        return [] if cursor.description is None else cursor.fetchall()
+        return [[] if each.description is None else each.fetchall() for each in cursor.results()]
 
     def rows(self, name: str, /, **values: Any) -> list[Row]:
         """Every row of a statement."""

@@ -5,11 +5,13 @@ machines: an operation sees nothing change under it, and events get their number
 the commits. Callers that arrive together share the lock, the round trips and the fsync.
 
 A connection that is lost is made again, and what was to be written is written then. Where it was
-lost during the commit, the database is asked what became of that transaction.
+lost during the commit, the database is asked whether it knows of it: each commit leaves its number.
+(The number of a transaction would not do: after a crash the database gives it to another one.)
 """
 
 import asyncio
 import contextlib
+import secrets
 import threading
 import time
 from collections.abc import Callable
@@ -32,10 +34,17 @@ Operation = Callable[[Statements], Any]
 _BATCH = 128
 """Bounds the time that one transaction keeps the other machines waiting."""
 
-_BEGIN = (
-    b"BEGIN; %s SELECT format.oldest, format.number, pg_current_xact_id()::text, "
-    + clock.QUERY
-    + b" FROM format"
+_BEGIN = b"BEGIN; %s SELECT format.oldest, format.number, " + clock.QUERY + b" FROM format"
+_SIGN = (
+    b"INSERT INTO commitment (writer, number) VALUES ('%s', %d) ON CONFLICT (writer)"
+    b" DO UPDATE SET number = excluded.number, at = excluded.at; "
+)
+_WHAT_WAS_SIGNED = (
+    b"BEGIN; SELECT pg_advisory_xact_lock(%d);" % WRITERS
+    + b" SELECT max(number) FROM commitment WHERE writer = '%s'; COMMIT"
+)
+_SIGN_OFF = (
+    b"DELETE FROM commitment WHERE writer = '%s' OR at < clock_timestamp() - interval '1 day'"
 )
 _LOCK = b"SELECT pg_advisory_xact_lock(%d);" % WRITERS
 _LOCK_BEYOND = b"SELECT pg_advisory_lock(%d)" % WRITERS
@@ -87,6 +96,9 @@ class Writer:
         self._changed = changed
         self._loop = asyncio.get_running_loop()
         self._statements: Statements | None = Statements(connection)
+        self._name = secrets.token_hex(8).encode()
+        self._number = 0
+        """Of our last commit."""
         self.outdated: StoreUnusable | None = None
         self.backend = connection.info.backend_pid
         """The process of the database that writes for us; what it notifies of we know."""
@@ -117,6 +129,9 @@ class Writer:
             self._closed = True
             self._queue.put(None)
         self._thread.join()
+        if self._statements is not None:
+            with contextlib.suppress(psycopg.Error):
+                self._statements.command(_SIGN_OFF % self._name)
         self._hang_up()
 
     # The thread
@@ -189,14 +204,14 @@ class Writer:
         if beyond:
             run.command(_LOCK_BEYOND)
         try:
-            oldest, number, name, now = run.command(_BEGIN % (b"" if beyond else _LOCK))[0]
+            oldest, number, now = run.command(_BEGIN % (b"" if beyond else _LOCK))[0]
             self._clock.was(now)
             self._refuse_newer(oldest, number)
             before = run.changes
             for waiting in done:
                 attempt(run, waiting)
             changed = run.changes != before
-            self._commit(run, name, deadline, told=changed)
+            self._commit(run, deadline, changed=changed)
             for waiting in done:
                 if waiting.then is not None and waiting.error is None:
                     waiting.then(waiting.result)
@@ -239,21 +254,26 @@ class Writer:
             waiting.error = spoilt.error
         run.command(b"RELEASE operation")
 
-    def _commit(self, run: Statements, name: str, deadline: float, *, told: bool) -> None:
+    def _commit(self, run: Statements, deadline: float, *, changed: bool) -> None:
+        if not changed:
+            run.command(b"COMMIT")
+            return
+        self._number += 1
         try:
-            run.command((NOTIFY if told else b"") + b"COMMIT")
+            run.command(_SIGN % (self._name, self._number) + NOTIFY + b"COMMIT")
         except psycopg.Error as error:
-            if not is_lost(error) or not self._has_committed(name, deadline):
+            if not is_lost(error) or not self._has_committed(deadline):
                 raise
 
-    def _has_committed(self, name: str, deadline: float) -> bool:
-        """What became of a transaction whose connection was lost while it was committed."""
+    def _has_committed(self, deadline: float) -> bool:
+        """What became of a transaction whose connection was lost while it was committed.
+
+        Asked under the lock, which that transaction holds until it is over.
+        """
         for wait in _waits():
             self._hang_up()
             try:
-                status = self._call().command(b"SELECT pg_xact_status('%s')" % name.encode())[0][0]
-                if status != "in progress":
-                    return status == "committed"
+                return self._call().rows_of(_WHAT_WAS_SIGNED % self._name)[2][0][0] == self._number
             except psycopg.Error:
                 pass  # not back yet
             if time.monotonic() > deadline:

@@ -10,6 +10,13 @@ CREATE TABLE format (
     oldest INTEGER NOT NULL CHECK (oldest <= number)
 );
 
+-- What each writer has committed last: one that was cut off meanwhile finds out here.
+CREATE TABLE commitment (
+    writer TEXT PRIMARY KEY,
+    number BIGINT NOT NULL,
+    at     TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
+);
+
 CREATE DOMAIN identifier AS TEXT COLLATE "C" CHECK (octet_length(VALUE) <= 1000);
 -- Microseconds since 1970, in UTC.
 CREATE DOMAIN instant AS BIGINT;

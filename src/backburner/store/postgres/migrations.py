@@ -9,6 +9,7 @@ import re
 from functools import cache
 
 from backburner.model.errors import StoreUnusable
+from backburner.store.postgres import engine
 from backburner.store.postgres.connection import SCHEMA, Connection, explained
 from backburner.store.postgres.queries import SQL_FOLDER, sql_file
 from backburner.store.postgres.statements import Statements
@@ -51,6 +52,8 @@ def _apply(connection: Connection) -> None:
     run = Statements(connection).command
     found, newest = _number(connection), max(migrations())
     missing = [name for number, name in migrations().items() if number > found]
+    if not found:
+        run(engine.schema().encode())
     for name in missing:
         run(sql_file(name).encode())
     if missing:

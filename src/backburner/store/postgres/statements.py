@@ -18,6 +18,8 @@ class Statements(transaction.Statements):
         self.connection = connection
         self.changes = 0
         """How many rows were written."""
+        self.ran: set[str] = set()
+        """The statements that wrote some of them in this transaction."""
 
     def command(self, text: bytes) -> list[Row]:
         """Run statements that have neither a name nor values; the rows of the last one."""
@@ -38,6 +40,8 @@ class Statements(transaction.Statements):
         cursor = self.connection.execute(statement.text, given, prepare=True)
         if statement.writes:
             self.changes += cursor.rowcount
+            if cursor.rowcount:
+                self.ran.add(name)
         if cursor.description is None:
             return []
         return [tuple(map(meant_value, row)) for row in cursor.fetchall()]

@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
+from backburner.store.postgres.admission import admission
 from backburner.store.postgres.clock import DatabaseClock
 from backburner.store.postgres.connection import Connection, connect, explained
+from backburner.store.postgres.engine import Procrastinate
 from backburner.store.postgres.migrations import migrate
 from backburner.store.postgres.reader import Readers
 from backburner.store.postgres.wake import Listener
@@ -43,7 +45,9 @@ class PostgresStore(
         self._leases = clock
         self._listeners: dict[object, Callable[[], None]] = {}
         self._readers = Readers(address, clock)
-        self._writer = self._commits = Writer(address, connection, clock, self._changed)
+        self._writer = self._commits = Writer(
+            address, connection, clock, self._changed, admission(Procrastinate())
+        )
         self._listener = Listener(address, self._woken)
         self._closed = False
 

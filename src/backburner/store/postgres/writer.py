@@ -89,8 +89,13 @@ class Writer:
         connection: Connection,
         database_clock: clock.DatabaseClock,
         changed: Callable[[], None],
+        before_commit: Callable[[Statements], None],
     ) -> None:
-        """After each commit that wrote something ``changed`` is called in the loop."""
+        """A commit that writes something is added to by ``before_commit``; after it ``changed`` is
+
+        called in the loop.
+        """
+        self._before_commit = before_commit
         self._address = address
         self._clock = database_clock
         self._changed = changed
@@ -208,9 +213,12 @@ class Writer:
             self._clock.was(now)
             self._refuse_newer(oldest, number)
             before = run.changes
+            run.ran.clear()
             for waiting in done:
                 attempt(run, waiting)
             changed = run.changes != before
+            if changed:
+                self._before_commit(run)
             self._commit(run, deadline, changed=changed)
             for waiting in done:
                 if waiting.then is not None and waiting.error is None:

@@ -81,6 +81,8 @@ CREATE TABLE task (
     worker        identifier,
     -- What a model has used for it: a JSON object.
     usage         TEXT,
+    -- The attempt that the engine was given last.
+    let_in        BIGINT NOT NULL DEFAULT 0,
     CHECK ((finished_at IS NOT NULL) = (state IN ('succeeded', 'failed', 'canceled'))),
     CHECK ((error_kind IS NOT NULL) = (state = 'failed')),
     CHECK ((error_kind IS NULL) = (error_message IS NULL)),
@@ -105,6 +107,10 @@ CREATE INDEX task_of_worker ON task (worker)
     WHERE worker IS NOT NULL AND state IN ('running', 'input_required');
 CREATE INDEX task_of_schedule ON task (schedule, seq) WHERE schedule IS NOT NULL;
 CREATE INDEX task_by_parent ON task (parent, seq) WHERE parent IS NOT NULL;
+
+CREATE INDEX task_to_let_in ON task (seq)
+    WHERE state = 'queued' AND hand_over IS NOT NULL AND let_in < attempt;
+CREATE INDEX task_to_call_back ON task (seq) WHERE let_in > 0 AND finished_at IS NOT NULL;
 
 -- A stream resumes from seq. One writer at a time: so the numbers come in the order of the commits.
 CREATE TABLE event (

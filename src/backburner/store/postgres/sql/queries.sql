@@ -921,3 +921,58 @@ WHERE s.owner = :owner AND s.seq < :before
   AND (cardinality(:states::text[]) = 0 OR s.state = ANY(:states::text[]))
   AND (:channel::text IS NULL OR s.channel = :channel)
 ORDER BY s.seq DESC LIMIT :limit;
+
+-- name: tasks_let_in
+-- Attempts that the engine is given now: what waits for no other task, or for one in vain, and has a
+-- place in its queue, those counted that were let in and have not started. Each is let in once.
+WITH ready AS (
+    SELECT seq, queue, row_number() OVER (PARTITION BY queue ORDER BY seq) AS place
+    FROM task
+    WHERE state = 'queued' AND hand_over IS NOT NULL AND let_in < attempt
+      AND (after IS NULL OR NOT EXISTS (SELECT 1 FROM json_array_elements_text(task.after::json) a (id)
+                                        JOIN task d ON d.id = a.id WHERE d.finished_at IS NULL))
+), in_vain AS (
+    SELECT seq FROM task
+    WHERE state = 'queued' AND hand_over IS NOT NULL AND let_in < attempt AND after IS NOT NULL
+      AND NOT after_failure
+      AND EXISTS (SELECT 1 FROM json_array_elements_text(task.after::json) a (id)
+                  JOIN task d ON d.id = a.id
+                  WHERE d.finished_at IS NOT NULL AND d.state <> 'succeeded')
+)
+UPDATE task SET let_in = attempt
+WHERE seq IN (SELECT ready.seq FROM ready LEFT JOIN queue q ON q.name = ready.queue
+              WHERE ready.queue IS NULL
+                 OR (NOT q.paused AND place <= q.width - (
+                        SELECT count(*) FROM task r
+                        WHERE r.queue = q.name
+                          AND (r.state IN ('running', 'input_required')
+                               OR (r.state = 'queued' AND r.let_in = r.attempt))))
+              UNION SELECT seq FROM in_vain)
+RETURNING id, attempt,
+          CASE WHEN queue IS NULL THEN 'default'
+               WHEN octet_length(queue) <= 32 THEN queue ELSE md5(queue) END,
+          CASE WHEN not_before > :now THEN not_before END;
+
+-- name: tasks_called_back
+-- Ended ones that the engine may still have, because nobody had taken them.
+UPDATE task SET let_in = 0 WHERE let_in > 0 AND finished_at IS NOT NULL
+RETURNING id, attempt;
+
+-- name: jobs_defer
+-- The key is of a job that nobody has taken yet: a second one with it is refused.
+SELECT procrastinate_defer_jobs_v1(ARRAY(
+    SELECT ROW(queue, :name, 0, NULL, key, jsonb_build_object('task', task, 'attempt', attempt),
+               to_timestamp(at / 1000000.0))::procrastinate_job_to_defer_v1
+    FROM unnest(:queues::text[], :tasks::text[], :attempts::bigint[], :job_keys::text[],
+                :times::bigint[]) AS given (queue, task, attempt, key, at)));
+
+-- name: jobs_cancel
+SELECT procrastinate_cancel_job_v1(id, false, true) FROM procrastinate_jobs
+WHERE queueing_lock = ANY(:job_keys::text[]) AND status = 'todo';
+
+-- name: jobs_stalled
+-- Of workers that have not said for a while that they live, or that are forgotten.
+SELECT job.args ->> 'task', (job.args ->> 'attempt')::bigint
+FROM procrastinate_jobs job LEFT JOIN procrastinate_workers w ON w.id = job.worker_id
+WHERE job.status = 'doing' AND job.task_name = :name
+  AND (w.id IS NULL OR w.last_heartbeat < clock_timestamp() - :silent_s * interval '1 second');

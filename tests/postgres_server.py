@@ -85,6 +85,7 @@ class Server:
                 [*self._as_user("--pdeathsig", "QUIT"), program("postgres"), "-D", str(self.data),
                  f"--port={self.port}", f"--unix_socket_directories={self.folder}", *settings],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
+                env={"PATH": os.environ["PATH"]},  # it belongs to no test
             )  # fmt: skip
         wait_until(self.answers, timeout=60, message=self._said)
 

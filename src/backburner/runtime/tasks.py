@@ -122,7 +122,7 @@ class TaskService:
         others = [await self.find(reference, scope) for reference in options.order.after]
         after = tuple(dict.fromkeys(other.id for other in others))
         new = replace(new, order=replace(options.order, after=after))
-        reason = problem(launch)
+        reason = None if self._home.shared else problem(launch)  # which machine will it be?
         ending = Ending.failed(ErrorKind.SPAWN, reason) if reason is not None else None
         if ending is None and not options.order.after_failure:
             ending = failed_before(others)

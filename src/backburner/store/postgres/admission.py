@@ -16,6 +16,7 @@ _MAY_MATTER = frozenset(
         "task_requeue",
         "task_fail_try",
         "task_finish",
+        "task_let_in_again",
         "queue_put",
         "queue_pause",
         "queue_remove",

@@ -44,11 +44,6 @@ _LINE = {
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
-def is_address(text: str) -> bool:
-    """Whether it names a database, and not a folder."""
-    return text.startswith(("postgresql://", "postgres://"))
-
-
 def conninfo(address: str) -> str:
     """What libpq takes; what the address itself says wins."""
     options = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())

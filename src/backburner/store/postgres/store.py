@@ -9,6 +9,7 @@ from backburner.store.postgres.clock import DatabaseClock
 from backburner.store.postgres.connection import Connection, connect, explained
 from backburner.store.postgres.engine import Procrastinate
 from backburner.store.postgres.migrations import migrate
+from backburner.store.postgres.mirror import Mirror
 from backburner.store.postgres.reader import Readers
 from backburner.store.postgres.wake import Listener
 from backburner.store.postgres.writer import Writer
@@ -35,6 +36,7 @@ class PostgresStore(
     ScheduleChanges,
     SettingChanges,
     TokenChanges,
+    Mirror,
     Reads,
 ):
     """See `backburner.store.protocol.Store` for what each method promises."""
@@ -89,10 +91,14 @@ class PostgresStore(
 
 async def open_store(address: str) -> PostgresStore:
     """The store in this database, brought to the newest shape."""
-    connection = await asyncio.to_thread(_migrated, address)
-    store = PostgresStore(address, connection)
+    store = PostgresStore(address, await migrated(address))
     await store.begun()
     return store
+
+
+async def migrated(address: str) -> Connection:
+    """A connection to the database, which is of the newest shape now."""
+    return await asyncio.to_thread(_migrated, address)
 
 
 def _migrated(address: str) -> Connection:

@@ -46,6 +46,10 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
     def _rows(self, name: str, /, **values: Any) -> list[Row]:
         raise NotImplementedError
 
+    def rows(self, name: str, /, **values: Any) -> list[Row]:
+        """The rows of a statement that only one of the databases has."""
+        return self._rows(name, **values)
+
     def _tasks(self, name: str, /, **values: Any) -> list[Task]:
         """The tasks of a statement; those that wait for something say for what."""
         tasks = [to_task(row) for row in self._rows(name, **values)]

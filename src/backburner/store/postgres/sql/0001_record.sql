@@ -83,6 +83,8 @@ CREATE TABLE task (
     usage         TEXT,
     -- The attempt that the engine was given last.
     let_in        BIGINT NOT NULL DEFAULT 0,
+    -- The machine that has taken it from there.
+    node          identifier,
     CHECK ((finished_at IS NOT NULL) = (state IN ('succeeded', 'failed', 'canceled'))),
     CHECK ((error_kind IS NOT NULL) = (state = 'failed')),
     CHECK ((error_kind IS NULL) = (error_message IS NULL)),
@@ -110,6 +112,8 @@ CREATE INDEX task_by_parent ON task (parent, seq) WHERE parent IS NOT NULL;
 
 CREATE INDEX task_to_let_in ON task (seq)
     WHERE state = 'queued' AND hand_over IS NOT NULL AND let_in < attempt;
+CREATE INDEX task_of_node ON task (node, seq)
+    WHERE node IS NOT NULL AND (finished_at IS NULL OR leftovers > 0);
 CREATE INDEX task_to_call_back ON task (seq) WHERE let_in > 0 AND finished_at IS NOT NULL;
 
 -- A stream resumes from seq. One writer at a time: so the numbers come in the order of the commits.
@@ -188,6 +192,18 @@ CREATE TABLE question (
 CREATE INDEX question_open ON question (task) WHERE answer IS NULL AND NOT withdrawn;
 CREATE INDEX question_answered ON question (task) WHERE answer IS NOT NULL AND NOT handed_on;
 
+-- The output of attempts, as far as their bounded logs keep it, for readers on other machines.
+CREATE TABLE mirror (
+    task    BIGINT NOT NULL REFERENCES task (seq) ON DELETE CASCADE,
+    attempt BIGINT NOT NULL,
+    stream  TEXT NOT NULL CHECK (stream IN ('output', 'stderr')),
+    total   BIGINT NOT NULL,
+    offsets BIGINT[] NOT NULL,
+    lengths BIGINT[] NOT NULL,
+    data    BYTEA NOT NULL,
+    PRIMARY KEY (task, attempt, stream)
+);
+
 -- What somebody tells a task while it runs.
 CREATE TABLE message (
     seq     BIGINT PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
@@ -225,6 +241,14 @@ CREATE TABLE wish (
     session identifier NOT NULL,
     kinds   TEXT NOT NULL,
     PRIMARY KEY (owner, session)
+);
+
+-- Machines that carry out processes, each under its present name as a worker of the engine, which
+-- says of those whether they live.
+CREATE TABLE node (
+    id      identifier PRIMARY KEY,
+    worker  BIGINT NOT NULL,
+    seen_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
 );
 
 -- Applications that carry out tasks in themselves: tools and agents.

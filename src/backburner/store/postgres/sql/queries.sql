@@ -939,7 +939,7 @@ WITH ready AS (
                   JOIN task d ON d.id = a.id
                   WHERE d.finished_at IS NOT NULL AND d.state <> 'succeeded')
 )
-UPDATE task SET let_in = attempt
+UPDATE task SET let_in = attempt, node = NULL
 WHERE seq IN (SELECT ready.seq FROM ready LEFT JOIN queue q ON q.name = ready.queue
               WHERE ready.queue IS NULL
                  OR (NOT q.paused AND place <= q.width - (
@@ -971,8 +971,87 @@ SELECT procrastinate_cancel_job_v1(id, false, true) FROM procrastinate_jobs
 WHERE queueing_lock = ANY(:job_keys::text[]) AND status = 'todo';
 
 -- name: jobs_stalled
--- Of workers that have not said for a while that they live, or that are forgotten.
-SELECT job.args ->> 'task', (job.args ->> 'attempt')::bigint
-FROM procrastinate_jobs job LEFT JOIN procrastinate_workers w ON w.id = job.worker_id
-WHERE job.status = 'doing' AND job.task_name = :name
+-- What is with machines whose workers have not said for a while that they live; and what such a
+-- worker had just been given.
+SELECT t.id, t.attempt FROM task t JOIN node n ON n.id = t.node
+LEFT JOIN procrastinate_workers w ON w.id = n.worker
+WHERE t.node IS NOT NULL AND t.finished_at IS NULL
+  AND greatest(w.last_heartbeat, n.seen_at) < clock_timestamp() - :silent_s * interval '1 second'
+UNION
+SELECT t.id, t.attempt FROM procrastinate_jobs job
+JOIN task t ON t.id = job.args ->> 'task' AND t.attempt = (job.args ->> 'attempt')::bigint
+LEFT JOIN procrastinate_workers w ON w.id = job.worker_id
+WHERE job.status = 'doing' AND job.task_name = :name AND t.state = 'queued' AND t.node IS NULL
   AND (w.id IS NULL OR w.last_heartbeat < clock_timestamp() - :silent_s * interval '1 second');
+
+-- name: node_put
+INSERT INTO node (id, worker) VALUES (:id, :worker)
+ON CONFLICT (id) DO UPDATE SET worker = excluded.worker, seen_at = excluded.seen_at
+RETURNING id;
+
+-- name: node_take
+-- An attempt that the engine has brought here.
+UPDATE task SET node = :node
+WHERE id = :id AND attempt = :attempt AND state = 'queued' AND let_in = attempt
+  AND (node IS NULL OR node = :node)
+RETURNING {changed};
+
+-- name: node_has
+SELECT 1 FROM task WHERE id = :id AND attempt = :attempt AND node = :node;
+
+-- name: task_let_in_again
+-- Nobody has begun it: the engine is given it anew.
+UPDATE task SET let_in = attempt - 1, node = NULL
+WHERE id = :id AND attempt = :attempt AND state = 'queued'
+RETURNING seq;
+
+-- name: jobs_close
+-- What a worker had that is dead.
+SELECT procrastinate_finish_job_v1(id, 'failed', true) FROM procrastinate_jobs
+WHERE status = 'doing' AND task_name = :name AND args ->> 'task' = :task
+  AND (args ->> 'attempt')::bigint = :attempt;
+
+-- name: node_kept
+-- What a machine looks after.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.node = :node AND t.node IS NOT NULL AND (t.finished_at IS NULL OR t.leftovers > 0)
+ORDER BY t.seq;
+
+-- name: node_waiting
+-- Of that, what is to be started or stopped.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.node = :node AND t.node IS NOT NULL AND (t.finished_at IS NULL OR t.leftovers > 0)
+  AND (t.stop_at IS NOT NULL
+       OR (t.state = 'queued' AND (t.queue IS NULL OR EXISTS (
+              SELECT 1 FROM queue q WHERE q.name = t.queue AND NOT q.paused))))
+ORDER BY t.stop_at IS NULL, t.seq LIMIT :limit;
+
+-- name: node_answers
+SELECT {question} FROM question q JOIN task t ON t.seq = q.task
+WHERE t.node = :node AND q.answer IS NOT NULL AND NOT q.handed_on AND q.attempt = t.attempt
+  AND NOT q.approval AND t.state IN ('running', 'input_required');
+
+-- name: node_messages
+SELECT {message} FROM message m JOIN task t ON t.seq = m.task
+WHERE t.node = :node AND m.taken IS NULL AND t.state IN ('running', 'input_required')
+ORDER BY m.task, m.number LIMIT :limit;
+
+-- name: engine_wake
+-- A delayed job is due: the engine itself would look for it once in a while only.
+SELECT pg_notify('procrastinate_any_queue_v1', '{"type":"job_inserted","job_id":0}');
+
+-- name: mirror_put
+-- What is there of a stream now; of the attempt that runs.
+INSERT INTO mirror (task, attempt, stream, total, offsets, lengths, data)
+SELECT seq, attempt, :stream, :total, :offsets::bigint[], :lengths::bigint[], :data
+FROM task WHERE id = :id AND attempt = :attempt
+ON CONFLICT (task, attempt, stream) DO UPDATE
+SET total = excluded.total, offsets = excluded.offsets, lengths = excluded.lengths,
+    data = excluded.data
+RETURNING total;
+
+-- name: mirror_of_task
+-- Of each stream, unless that is what the caller has.
+SELECT m.attempt, m.stream, m.total, m.offsets, m.lengths, m.data
+FROM mirror m JOIN task t ON t.seq = m.task
+WHERE t.id = :id AND m.attempt = :attempt;

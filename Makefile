@@ -5,6 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet -c constraints.txt
+# Hundreds of modules of tests, in each of four processes: to compile them anew each time is half of
+# a quick run.
+unexport PYTHONDONTWRITEBYTECODE
 # Tests mostly wait for real processes, so that four at once fit two cores.
 PYTEST := $(BIN)/python -m pytest --numprocesses 4 --dist worksteal
 

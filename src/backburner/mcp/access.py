@@ -14,6 +14,7 @@ from backburner.model.address import LOOPBACK, is_loopback
 from backburner.model.errors import NotAllowed, UsageError
 from backburner.model.limits import DEFAULT_OWNER
 from backburner.model.policy import Role
+from backburner.model.tokens import text_in
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -81,8 +82,7 @@ class TokenDoor:
 def _shown(scope: "Scope") -> str:
     for name, value in scope["headers"]:
         if name == b"authorization":
-            kind, _, text = value.decode("latin-1").partition(" ")
-            return text.strip() if kind.lower() == "bearer" else ""
+            return text_in(value.decode("latin-1"))
     return ""
 
 

@@ -92,6 +92,12 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def text_in(authorization: str) -> str:
+    """The text of a token in such a header; empty where it holds none."""
+    kind, _, text = authorization.partition(" ")
+    return text.strip() if kind.lower() == "bearer" else ""
+
+
 def name_in(text: str) -> str | None:
     """The name of a token in its text; None where that cannot be a token."""
     found = _TOKEN.fullmatch(text)

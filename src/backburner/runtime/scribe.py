@@ -1,7 +1,7 @@
 """Writing what happens to jobs into the record, also when the disk is full for a while."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from backburner.model.errors import StoreClosed, StoreError
@@ -29,12 +29,12 @@ async def insist(change: Callable[[], Awaitable[Result]], report: Callable[[str]
         delay = min(delay * 2, _LONGEST_S)
 
 
-async def whole(work: Coroutine[Any, Any, Result]) -> Result:
+async def whole(work: Awaitable[Result]) -> Result:
     """Do it to its end, also where the caller is cancelled meanwhile.
 
     For a write and what has to follow it: it may be on disk before whoever waits for it hears so.
     """
-    doing = asyncio.create_task(work)
+    doing = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(doing)
     except asyncio.CancelledError:
@@ -44,7 +44,7 @@ async def whole(work: Coroutine[Any, Any, Result]) -> Result:
         raise
 
 
-def _heard(done: "asyncio.Task[Any]") -> None:
+def _heard(done: "asyncio.Future[Any]") -> None:
     """Nobody is there any more to whom its failure could be told."""
     if not done.cancelled():
         done.exception()

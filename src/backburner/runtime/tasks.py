@@ -238,7 +238,7 @@ class TaskService:
 
     async def _until(self, until: Until, task_id: str, scope: Scope) -> Task:
         if until == "end" and (here := self.run_here(task_id, scope)) is not None:
-            task = await asyncio.shield(here)  # the record comes with its end
+            task = await here  # the record comes with its end
             if task is not None:
                 return task
         awaited = _ENDS if until == "end" else _READY_OR_ENDS

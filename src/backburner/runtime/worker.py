@@ -206,9 +206,7 @@ class ProcessWorker:
                 if group is not None:
                     cgroup.remove(group)
         if claimed is None:
-            ended = await self._store.get(task.id)
-            if ended is not None:
-                leave_result(self._home, ended)
+            await self._was_ended(task)
         else:
             job = self._job(claimed, pid=started.pid, ours=True)
             started.go()
@@ -393,10 +391,10 @@ class ProcessWorker:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._home.attempt(task.id, task.attempt).result)
             await self._was_ended(task)
+        elif not written:
+            self._put_result(task, ending)  # there may be room now
         if not ran:  # until the record says so, the next keeper would need it
             handover.discard(self._home, task.id, task.hand_over)
-        if not written:
-            self._put_result(task, ending)  # there may be room now
         await stop_children(self._store, self._home, task)
 
     async def _was_ended(self, task: Task) -> bool:

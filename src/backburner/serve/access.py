@@ -15,7 +15,7 @@ from starlette.types import Scope as ASGIScope
 
 from backburner.model.errors import NotAllowed, NotFound
 from backburner.model.policy import Action, Policy
-from backburner.model.tokens import Token
+from backburner.model.tokens import Token, text_in
 from backburner.serve.login import HEADER
 from backburner.serve.models.base import NAME_MAX_CHARS
 from backburner.serve.problems import Refused, unauthenticated
@@ -96,8 +96,7 @@ async def caller(request: Request) -> Caller:
 async def _known(request: Request, service: Service) -> Caller:
     given = request.headers.get("authorization")
     if given is not None:
-        kind, _, text = given.partition(" ")
-        text = text.strip() if kind.lower() == "bearer" else ""
+        text = text_in(given)
     else:
         text = service.logins.shown(request.cookies) or ""
         if text and request.method not in SAFE:

@@ -5,7 +5,7 @@ attempt, and writes its event and, where due, its signal in that same transactio
 does not hold changes nothing and answers None. When a method returns, the change is on disk.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -161,7 +161,7 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
         """
         ...
 
-    async def finish(
+    def finish(
         self,
         task_id: str,
         attempt: int,
@@ -170,8 +170,11 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
         output: Output | None = None,
         leftovers: int = 0,
         usage: Mapping[str, int] | None = None,
-    ) -> Task | None:
-        """Any active state → the ending; tells the session."""
+    ) -> Awaitable[Task | None]:
+        """Any active state → the ending; tells the session.
+
+        To be awaited at once, or followed as a future: who stops waiting does not undo it.
+        """
         ...
 
     async def request_stop(self, task_id: str, scope: Scope, grace_s: float) -> Task | None:
@@ -183,7 +186,7 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
 
     # Runs in applications
 
-    async def begin(
+    def begin(
         self,
         task: NewTask,
         place: Place,
@@ -191,14 +194,15 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
         limit: int | None,
         parked: bool = False,
         began_at: Instant | None = None,
-    ) -> tuple[Task, bool]:
+    ) -> Awaitable[tuple[Task, bool]]:
         """Write a task that runs in the caller's process, from now on or since ``began_at``;
 
         perhaps as a parked call.
 
         Answers it, and whether it is new: the same id with the same specification gives the task
         that is there, anything else is a Conflict. LimitReached above ``limit`` active ones of its
-        kind in its session, parked calls and others each counted for themselves.
+        kind in its session, parked calls and others each counted for themselves. To be awaited as
+        `finish` is.
         """
         ...
 

@@ -7,7 +7,7 @@ store tells has to be what the model says.
 import asyncio
 import shutil
 import tempfile
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -129,8 +129,11 @@ class AgainstAModel(RuleBasedStateMachine):
         self.stores: list[Store] = []
         self.looks = 0
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self.runner.run(work)
+    def run(self, work: Awaitable[T]) -> T:
+        async def awaited() -> T:
+            return await work
+
+        return self.runner.run(awaited())
 
     @initialize()
     def open(self) -> None:

@@ -50,6 +50,19 @@ async def test_x10_what_ends_before_anybody_took_it_is_called_back(
     assert jobs(address) == [(other.id, 1, "default", "todo")]
 
 
+async def test_e12_an_id_is_free_again_also_for_the_engine_after_several_attempts(
+    store: PostgresStore, address: str
+) -> None:
+    task = await queued(store)
+    await store.claim(task.id, 1, PLACE)
+    await store.requeue(task.id, 1, "the worker died")
+    await store.request_stop(task.id, ADA, 0)
+    assert jobs(address) == []
+    assert await store.forget([task.id]) == 1
+    await store.create(new_task(task.id), limit=PLENTY)
+    assert jobs(address) == [(task.id, 1, "default", "todo")]
+
+
 async def test_x9_what_comes_after_another_task_is_let_in_when_that_has_ended(
     store: PostgresStore, address: str
 ) -> None:

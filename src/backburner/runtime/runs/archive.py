@@ -1,7 +1,7 @@
 """The files that every end of a run leaves (E4): output.log and result.json, beside the event loop.
 
 They are in place before the record tells of the end, so whoever hears of it finds them. To make a
-file costs as much as a durable commit, so a thread does it while the loop goes on.
+file costs as much as a durable commit, so threads do it while the loop goes on.
 """
 
 import asyncio
@@ -10,77 +10,103 @@ import errno
 import json
 import os
 import threading
-from collections.abc import Callable, Mapping
-from queue import Empty, SimpleQueue
+from collections.abc import Callable, Mapping, Sequence
+from queue import SimpleQueue
 from typing import Any
 
 from backburner.model.home import AttemptFolder
+from backburner.model.limits import Settings
+from backburner.model.outcome import Image
+from backburner.work.artifacts import put_images
 
-Work = Callable[[], object]
-Answer = asyncio.Future[Exception | None]
-"""What went wrong, if anything did."""
+Work = Callable[[], Sequence[str]]
+"""Answers what went wrong, in words; it raises nothing that is foreseen."""
 
-_Item = tuple[Work, Answer]
+Told = Callable[[Sequence[str]], None]
+
+_Item = tuple[Work, Told]
 
 _BATCH = 16
 """As many are told together at most: the first of them waits for the last."""
 
+_THREADS = 2
+"""What takes its time is the file system, which makes files in two folders at once."""
+
 
 class Archivist:
-    """One thread that writes, started when it is first needed."""
+    """A few threads that write, started when they are first needed."""
 
     def __init__(self) -> None:
-        self._queue: SimpleQueue[_Item | None] = SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._arriving: list[_Item] = []
+        self._queue: SimpleQueue[list[_Item] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
         self._loop = asyncio.get_running_loop()
 
-    async def put(self, folder: AttemptFolder, document: Mapping[str, Any]) -> Exception | None:
-        """Put both files in place. Answers what went wrong: a full disk must not lose an end."""
-        return await self.do(lambda: put_files(folder, document))
+    def do(self, work: Work, then: Told) -> None:
+        """Have it done by one of them. ``then`` is called in the event loop, whatever happens."""
+        if not self._threads:
+            self._threads = [
+                threading.Thread(target=self._run, name="backburner-archivist", daemon=True)
+                for _ in range(_THREADS)
+            ]
+            for thread in self._threads:
+                thread.start()
+        if not self._arriving:  # they are woken once for all of one turn of the loop
+            self._loop.call_soon(self._hand_over)
+        self._arriving.append((work, then))
 
-    async def do(self, work: Work) -> Exception | None:
-        """Have it done by the thread."""
-        if self._thread is None:
-            self._thread = threading.Thread(
-                target=self._run, name="backburner-archivist", daemon=True
-            )
-            self._thread.start()
-        done: Answer = self._loop.create_future()
-        self._queue.put((work, done))
-        return await done
+    def _hand_over(self) -> None:
+        for at in range(0, len(self._arriving), _BATCH):
+            self._queue.put(self._arriving[at : at + _BATCH])
+        self._arriving = []
 
     def close(self) -> None:
         """Write what waits, then stop."""
-        if self._thread is not None:
+        self._hand_over()
+        for _ in self._threads:
             self._queue.put(None)
-            self._thread.join()
-            self._thread = None
+        for thread in self._threads:
+            thread.join()
+        self._threads = []
 
     def _run(self) -> None:
-        while (item := self._queue.get()) is not None:
-            settled = [_done(item)]
-            with contextlib.suppress(Empty):  # to wake the loop costs more than a small file
-                while len(settled) < _BATCH and (item := self._queue.get_nowait()) is not None:
-                    settled.append(_done(item))
+        while (items := self._queue.get()) is not None:
+            done = [_done(item) for item in items]
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-                self._loop.call_soon_threadsafe(_settle, settled)
-            if item is None:
-                return
+                self._loop.call_soon_threadsafe(self._tell, done)
+
+    def _tell(self, done: list[tuple[Told, Sequence[str]]]) -> None:
+        for then, complaints in done:
+            try:
+                then(complaints)
+            except Exception as error:  # noqa: BLE001 - the others must hear of theirs
+                what = "a run could not be seen off"
+                self._loop.call_exception_handler({"message": what, "exception": error})
 
 
-def _done(item: _Item) -> tuple[Answer, Exception | None]:
-    work, answer = item
+def _done(item: _Item) -> tuple[Told, Sequence[str]]:
+    work, then = item
     try:
-        work()
+        return then, work()
     except Exception as error:  # noqa: BLE001 - all runs depend on this thread
-        return answer, error
-    return answer, None
+        return then, [f"its files were not written: {error}"]
 
 
-def _settle(settled: list[tuple[Answer, Exception | None]]) -> None:
-    for answer, error in settled:
-        if not answer.done():
-            answer.set_result(error)
+def put_all(
+    folder: AttemptFolder, document: Mapping[str, Any], images: Sequence[Image], limits: Settings
+) -> list[str]:
+    """All that the end of a run leaves. Answers what went wrong: a full disk must lose no end."""
+    complaints: list[str] = []
+    try:
+        put_files(folder, document)
+    except Exception as error:  # noqa: BLE001 - a document that is no JSON is no reason either
+        complaints.append(f"result.json was not written: {error}")
+    if images:
+        try:
+            complaints += put_images(folder, images, limits)[1]
+        except OSError as error:
+            complaints.append(f"its images were not kept: {error}")
+    return complaints
 
 
 def put_files(folder: AttemptFolder, document: Mapping[str, Any]) -> None:

@@ -5,6 +5,7 @@ the record as well.
 """
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
@@ -59,7 +60,7 @@ class Run:
         self._alarm: asyncio.TimerHandle | None = None
         self._grace_ends: float | None = None
         self._over: Callable[[Run], None] | None = None
-        self._waiters: asyncio.Future[Task | None] | None = None
+        self._waiters: list[asyncio.Future[Task | None]] = []
         self.began: tuple[int, int] | None = None
         """Wall time and boot time of its begin."""
         self.counted = False
@@ -93,6 +94,7 @@ class Run:
     def _ended(self, _: object) -> None:
         prints.end()
         self._worker.forget(self)
+        self._tell_over()
 
     def limit(self, seconds: float) -> None:
         """End it when this time is up."""
@@ -133,9 +135,10 @@ class Run:
         """Have this called once when the call has ended, or is given up."""
         assert self.work is not None
         self._over = over
-        self.work.add_done_callback(self._tell_over)
+        if self.work.done():
+            self._loop.call_soon(self._tell_over)
 
-    def _tell_over(self, _: object = None) -> None:
+    def _tell_over(self) -> None:
         if self._over is not None:
             over, self._over = self._over, None
             over(self)
@@ -144,14 +147,19 @@ class Run:
 
     def recorded_end(self) -> "asyncio.Future[Task | None]":
         """Its record, when that says how it ended; None where another attempt has its place."""
-        if self._waiters is None:
-            self._waiters = self._loop.create_future()
-        return self._waiters
+        waiter: asyncio.Future[Task | None] = self._loop.create_future()
+        # Without those who have given up: somebody may ask once a second for days.
+        self._waiters = [*(each for each in self._waiters if not each.done()), waiter]
+        return waiter
 
     def end_is_recorded(self, task: Task | None) -> None:
-        """Tell those who wait here."""
-        if self._waiters is not None and not self._waiters.done():
-            self._waiters.set_result(task)
+        """Tell those who wait here. Nobody asks anything of it after that."""
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(task)
+        with contextlib.suppress(AttributeError):  # it was given up, and its application closes
+            # These know it too. Without a cycle it is gone now, and no work for the collector.
+            del self.sink, self.context, self.work
 
     def ending(self) -> Ending:
         """How it ended, or is taken to have ended."""

@@ -119,6 +119,12 @@ class RunSink:
         elif status is not None:
             await store.note(task.id, task.attempt, EventKind.DETAIL, Facts(detail=status))
 
+    @property
+    def has_said_all(self) -> bool:
+        """Whether nothing of it is still to be recorded."""
+        run = self._run
+        return self._due is self._noting is run.status is run.progress is None
+
     async def finish(self) -> None:
         """The call is over: what it said last goes into the record before its end."""
         if self._due is not None:

@@ -176,7 +176,7 @@ class ToolService:
                 await self._worker.recorded(run)
             await asyncio.wait((work,), timeout=seconds)
         except BaseException:  # cancelled; or it has to be on record, and cannot be
-            await self._caller_is_gone(run)
+            await _end_with_caller(work)
             raise
         task = None if work.done() else await self._park(run, work)
         if task is None:
@@ -184,11 +184,6 @@ class ToolService:
                 raise StoreClosed("the home was closed before the call came to its end")
             return _finished(tool, work.result())
         return _parked(tool, task, seconds or 0.0)
-
-    async def _caller_is_gone(self, run: Run) -> None:
-        assert run.work is not None
-        run.work.cancel()
-        await asyncio.wait((run.work,), timeout=_LAST_WORDS_S)
 
     async def _park(self, run: Run, work: "asyncio.Task[Outcome | Failure]") -> Task | None:
         """It goes on by itself: from here on its caller's end is not its own.
@@ -213,7 +208,7 @@ class ToolService:
             if parking is not None and not parking.done():
                 parking.add_done_callback(lambda done: _failed(done) and work.cancel())
             elif parking is None or _failed(parking):
-                await self._caller_is_gone(run)  # it is not parked, so it does not go on (D6)
+                await _end_with_caller(work)  # it is not parked, so it does not go on (D6)
             raise
         except Exception:
             work.cancel()
@@ -265,6 +260,11 @@ def _checked(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
     if arguments:
         check_arguments(arguments)
     return values
+
+
+async def _end_with_caller(work: "asyncio.Task[Outcome | Failure]") -> None:
+    work.cancel()
+    await asyncio.wait((work,), timeout=_LAST_WORDS_S)
 
 
 def _seconds(budget: Any) -> float | None:

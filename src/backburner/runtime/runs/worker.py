@@ -7,34 +7,30 @@ lock; what it leaves behind when it dies is seen to by the keeper (`recovery`).
 """
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from backburner.model.ending import Ending
 from backburner.model.errors import (
     BackburnerError,
     LimitReached,
-    StoreClosed,
     UsageError,
 )
-from backburner.model.home import AttemptFolder, Home
+from backburner.model.home import Home
 from backburner.model.limits import Settings
-from backburner.model.outcome import Image
 from backburner.model.states import ErrorKind
 from backburner.model.task import EndedFor, NewTask, Task
-from backburner.runtime.children import stop_children
 from backburner.runtime.feed import Feed
-from backburner.runtime.runs.archive import Archivist
+from backburner.runtime.runs.finishing import Finishing
 from backburner.runtime.runs.presence import Presence
 from backburner.runtime.runs.recovery import copied_hand_over, let_go
-from backburner.runtime.runs.run import Run, Work, result_document
-from backburner.runtime.scribe import insist, whole
+from backburner.runtime.runs.run import Run, Work
+from backburner.runtime.scribe import whole
 from backburner.runtime.unstarted import leave_result
-from backburner.store.protocol import Output, Scope, Store
-from backburner.work.artifacts import put_images
+from backburner.store.protocol import Scope, Store
 from backburner.work.log.bounds import LogBounds
 
 _log = logging.getLogger("backburner.runs")
@@ -69,12 +65,11 @@ class RunWorker:
         self.find_work: Callable[[Task], Claim | None] = lambda _: None
         """What this application can do for a task that waits for one."""
         self._presence = Presence(store, home, self.report)
-        self._archivist = Archivist()
+        self._finishing = Finishing(store, home, settings, gone=self._gone, report=self.report)
         self._drafts: set[Run] = set()
         """Calls that are not on record."""
         self._runs: dict[str, Run] = {}
         self._places = 0
-        self._finishing: set[asyncio.Task[None]] = set()
         self._bell = asyncio.Event()
         self._unsubscribe = store.on_change(self._bell.set)
         self._attending = asyncio.create_task(self._attend())
@@ -108,40 +103,45 @@ class RunWorker:
     ) -> Task:
         """Write the task, then carry it out here. The same id comes back as the task there is."""
         run = self.draft(new, session=session, folder=folder)
+        self._take_place(run)
+        try:
+            await self._presence.begin(importable=bool(new.spec.get("reference")))
+            place = self._presence.place()
+            begun = asyncio.ensure_future(self.store.begin(new, place, limit=limit))
+            begun.add_done_callback(partial(self._begun, run, work))
+            task, _ = await whole(begun)
+        finally:
+            await self._give_back_place(run)
+        return task
 
-        async def begin() -> Task:
-            with self._place(run):
-                task, fresh = await self._begin(new, limit=limit)
-                if fresh:
-                    await self._go(run, task, work)
-            return task
-
-        return await whole(begin())  # what is on disk as running has to run
-
-    @contextlib.contextmanager
-    def _place(self, run: Run) -> Generator[None]:
-        """Room for one more: given back when its work is over, or here where it never begins."""
+    def _take_place(self, run: Run) -> None:
+        """Room for one more, until its work is over; where that never begins, it is given back."""
         most = self.settings.tools_per_worker
         if self._places >= most:
+            self.forget(run)
             raise LimitReached(
                 f"this process has {most} active background runs, and {most} is the limit",
                 remedy="wait for one to end, or stop one",
             )
         self._places += 1
-        try:
-            yield
-        finally:
-            if run.work is None:
-                self._places -= 1
-                self.forget(run)
 
-    async def _go(self, run: Run, task: Task, work: Work) -> None:
+    async def _give_back_place(self, run: Run) -> None:
+        if run.began is None:
+            self._places -= 1
+            self.forget(run)
+            if run.task is not None:  # it is on record, and this application closes
+                await whole(self._let_go(run.task))
+
+    def _begun(self, run: Run, work: Work, begun: "asyncio.Future[tuple[Task, bool]]") -> None:
+        """What is on disk as running has to run, also when nobody waits for it any more."""
+        if not begun.cancelled() and begun.exception() is None and begun.result()[1]:
+            self._go(run, begun.result()[0], work)
+
+    def _go(self, run: Run, task: Task, work: Work) -> None:
         self.take_on(run, task)
-        if self._closing:
-            await self._let_go(task)
-            return
-        run.begin(work)
-        self._see_to_end(run, counted=True)
+        if not self._closing:
+            run.begin(work)
+            self._see_to_end(run, counted=True)
 
     async def _begin(
         self,
@@ -232,12 +232,14 @@ class RunWorker:
             task.max_runtime_s, task.parent, task.schedule,
         )  # fmt: skip
         run = self.draft(new, session=claim.session, folder=claim.folder)
-        with self._place(run):
+        self._take_place(run)
+        try:
             await self._presence.begin()
             claimed = await self.store.claim(task.id, task.attempt, self._presence.place())
-            if claimed is None:
-                return  # another one was quicker
-            await self._go(run, claimed, claim.work)
+            if claimed is not None:  # else another one was quicker
+                self._go(run, claimed, claim.work)
+        finally:
+            await self._give_back_place(run)
 
     # To the end
 
@@ -253,9 +255,10 @@ class RunWorker:
             self._places -= 1  # before anyone is told, who might want it
             self._bell.set()  # there may be something that waits for a place
         if not run.abandoned:
-            finishing = asyncio.ensure_future(self._finish(run, run.ending()))
-            self._finishing.add(finishing)
-            finishing.add_done_callback(self._finishing.discard)
+            self._finishing.see_off(run)
+
+    def _gone(self, run: Run) -> None:
+        self._runs.pop(run.new.id, None)
 
     def recorded_end(self, task_id: str, scope: Scope) -> "asyncio.Future[Task | None] | None":
         """Its record when it has ended, where it runs here; None where it does not."""
@@ -265,63 +268,6 @@ class RunWorker:
         ):  # fmt: skip
             return None
         return run.recorded_end()
-
-    async def _finish(self, run: Run, ending: Ending) -> None:
-        task, folder = run.task, run.folder
-        assert task is not None
-        assert folder is not None
-        assert run.work is not None
-        outcome = run.outcome
-        if not run.work.done():
-            run.sink.output("stderr", "it did not heed its cancellation; its answer is dropped\n")
-        elif run.ended_for is EndedFor.STOP:
-            run.sink.output("stderr", "stopped on request\n")
-        try:
-            await run.sink.finish()
-        except Exception as error:  # noqa: BLE001 - what it said last is not worth its end
-            self.report(f"{task.id}: its last words are not on record: {error}")
-        total, dropped = run.log.close()
-        document = result_document(ending, outcome)
-        if (error := await self._archivist.put(folder, document)) is not None:
-            self.report(f"{task.id}: result.json was not written: {error}")
-        if outcome is not None and outcome.images:
-            await self._keep_images(run, folder, outcome.images)
-        output = Output(total, dropped)
-        usage = outcome.usage if outcome is not None else None
-        finished: Task | None = None
-        try:
-            finished = await self._record_end(task, ending, output, usage)
-        except StoreClosed:
-            return  # the keeper sees to what is left
-        finally:
-            self._runs.pop(task.id, None)
-            run.end_is_recorded(finished)
-        if finished is None:
-            self.report(f"{task.id}: attempt {task.attempt} was fenced off; its end is dropped")
-        else:
-            await stop_children(self.store, self.home, task)
-
-    async def _keep_images(self, run: Run, folder: AttemptFolder, images: Sequence[Image]) -> None:
-        def keep() -> None:
-            for refused in put_images(folder, images, self.settings)[1]:
-                self.report(f"{run.new.id}: {refused}")
-
-        if (error := await self._archivist.do(keep)) is not None:
-            self.report(f"{run.new.id}: its images were not kept: {error}")
-
-    async def _record_end(
-        self, task: Task, ending: Ending, output: Output, usage: Mapping[str, int] | None
-    ) -> Task | None:
-        def finish(ending: Ending, usage: Mapping[str, int] | None) -> Awaitable[Task | None]:
-            return self.store.finish(task.id, task.attempt, ending, output=output, usage=usage)
-
-        try:
-            return await insist(lambda: finish(ending, usage), self.report)
-        except (TypeError, ValueError, RecursionError) as error:
-            # The record does not take it, whatever it is: an end all the same.
-            self.report(f"{task.id}: its end cannot be recorded as it is: {error}")
-            failed = Ending.failed(ErrorKind.ERROR, "what it gave back cannot be recorded")
-            return await insist(lambda: finish(failed, None), self.report)
 
     # Leaving
 
@@ -333,9 +279,7 @@ class RunWorker:
         await asyncio.gather(self._attending, return_exceptions=True)
         await self._cancel_drafts()
         await asyncio.gather(*(self._abandon(run) for run in [*self._runs.values()]))
-        if self._finishing:
-            await asyncio.wait(self._finishing, timeout=_CLOSING_S)
-        self._archivist.close()
+        await self._finishing.close(_CLOSING_S)
         await self._presence.end()
 
     async def _cancel_drafts(self) -> None:

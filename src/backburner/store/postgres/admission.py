@@ -15,7 +15,7 @@ _MAY_MATTER = frozenset(
         "task_insert",
         "task_requeue",
         "task_fail_try",
-        "task_finish",
+        "tasks_end",
         "task_let_in_again",
         "queue_put",
         "queue_pause",
@@ -24,7 +24,7 @@ _MAY_MATTER = frozenset(
 )
 """The statements after which there may be something to let in, or to call back."""
 
-ENDED = frozenset({"task_finish"})
+ENDED = frozenset({"tasks_end"})
 
 
 def admission(engine: Engine) -> Callable[[Statements], None]:

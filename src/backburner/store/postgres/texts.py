@@ -5,7 +5,8 @@ text comes back as it was; the first character itself is written so too.
 """
 
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 _MARK = "\ue000"
 _FIRST, _LAST = 0xD800, 0xDFFF
@@ -30,8 +31,12 @@ def meant(text: str) -> str:
 
 
 def held_value(value: Any) -> Any:
-    """The same for any value."""
-    return held(value) if isinstance(value, str) else value
+    """The same for any value, and for those of a list."""
+    if isinstance(value, str):
+        return held(value)
+    if isinstance(value, list | tuple):
+        return [held_value(each) for each in cast("Sequence[Any]", value)]
+    return value
 
 
 def meant_value(value: Any) -> Any:

@@ -2,7 +2,8 @@
 
 A lock of the database comes before each transaction, so that there is one writer at a time on all
 machines: an operation sees nothing change under it, and events get their numbers in the order of
-the commits. Callers that arrive together share the lock, the round trips and the fsync.
+the commits. Callers that arrive together share the lock and the fsync, and those of a kind their
+round trips (`together`).
 
 A connection that is lost is made again, and what was to be written is written then. Where it was
 lost during the commit, the database is asked whether it knows of it: each commit leaves its number.
@@ -14,22 +15,25 @@ import contextlib
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
+from queue import Empty
 from typing import Any, TypeVar
 
 import psycopg
 
-from backburner.model.errors import StoreBusy, StoreClosed, StoreError, StoreUnusable
+from backburner.model.errors import StoreBusy, StoreError, StoreUnusable
 from backburner.store.postgres import clock
 from backburner.store.postgres.connection import PATIENCE_S, Connection, connect, explain, is_lost
 from backburner.store.postgres.migrations import WRITERS, refuse_newer
 from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.wake import NOTIFY
 from backburner.store.record import transaction
+from backburner.store.record.entrance import Asked, Entrance, Spoilt, answer, carry_out
+from backburner.store.record.together import Together, groups
 
+Order = TypeVar("Order")
 Result = TypeVar("Result")
-Operation = Callable[[Statements], Any]
 
 _BATCH = 128
 """Bounds the time that one transaction keeps the other machines waiting."""
@@ -53,33 +57,6 @@ _UNLOCK = b"SELECT pg_advisory_unlock(%d)" % WRITERS
 _AGAIN_S = (0.02, 0.05, 0.1, 0.2, 0.5)
 
 
-class _Waiting:
-    """An operation and the future that its caller waits for."""
-
-    __slots__ = ("error", "future", "operation", "result", "then")
-
-    def __init__(
-        self,
-        operation: Operation,
-        then: Callable[[Any], None] | None,
-        future: asyncio.Future[Any],
-    ) -> None:
-        self.operation = operation
-        self.then = then
-        self.future = future
-        self.result: Any = None
-        self.error: BaseException | None = None
-
-    def settle(self) -> None:
-        """In the caller's loop."""
-        if self.future.done():
-            return  # the caller went away; what was written stays written
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
-
-
 class Writer:
     """Owns the writing connection; nothing else in the process writes. For one event loop."""
 
@@ -99,7 +76,6 @@ class Writer:
         self._address = address
         self._clock = database_clock
         self._changed = changed
-        self._loop = asyncio.get_running_loop()
         self._statements: Statements | None = Statements(connection)
         self._name = secrets.token_hex(8).encode()
         self._number = 0
@@ -107,11 +83,9 @@ class Writer:
         self.outdated: StoreUnusable | None = None
         self.backend = connection.info.backend_pid
         """The process of the database that writes for us; what it notifies of we know."""
-        self._entrance = threading.Lock()
-        self._closed = False
+        self._entrance = Entrance()
+        self._arrived: deque[Asked] = deque()
         self._closing = False
-        self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
-        self._next: _Waiting | None = None
         self._thread = threading.Thread(target=self._run, name="backburner-writer", daemon=True)
         self._thread.start()
 
@@ -121,18 +95,15 @@ class Writer:
         then: Callable[[Result], None] | None = None,
     ) -> Result:
         """See `backburner.store.record.changes.Writing`."""
-        future: asyncio.Future[Result] = self._loop.create_future()
-        with self._entrance:  # nothing may queue up behind the end, where nobody would answer
-            if self._closed:
-                raise StoreClosed("the record is closed", remedy="open it again")
-            self._queue.put(_Waiting(operation, then, future))
-        return await future
+        return await self._entrance.ask(None, operation, then)
+
+    def write_together(self, kind: Together[Order, Result], order: Order) -> asyncio.Future[Result]:
+        """See `backburner.store.record.changes.Writing`."""
+        return self._entrance.ask(kind, order)
 
     def close(self) -> None:
         """Write what waits, then stop. Blocks for as long as the last commit takes."""
-        with self._entrance:
-            self._closed = True
-            self._queue.put(None)
+        self._entrance.close()
         self._thread.join()
         if self._statements is not None:
             with contextlib.suppress(psycopg.Error):
@@ -142,14 +113,7 @@ class Writer:
     # The thread
 
     def _run(self) -> None:
-        while not self._closing or self._next is not None:
-            first = self._next or self._queue.get()
-            self._next = None
-            if first is None:
-                return
-            done = [first]
-            if first.then is None:
-                self._take_more(done)
+        while done := self._next_batch():
             try:
                 changed = self._write_patiently(done)
             except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear it
@@ -165,21 +129,29 @@ class Writer:
                 changed = False
                 if not isinstance(error, StoreBusy):
                     self._hang_up()
-            self._settle(done, changed=changed)
+            self._entrance.settle(done, self._changed if changed else None)
 
-    def _take_more(self, done: list[_Waiting]) -> None:
+    def _next_batch(self) -> list[Asked]:
+        """What is written in one transaction; nothing at the end."""
+        self._receive()
+        done: list[Asked] = []
+        while self._arrived and len(done) < _BATCH:
+            if done and (done[0].then or self._arrived[0].then) is not None:
+                break  # such a one is alone in its transaction
+            done.append(self._arrived.popleft())
+        return done
+
+    def _receive(self) -> None:
+        """What has arrived; waits where there is nothing to do."""
         with contextlib.suppress(Empty):
-            while len(done) < _BATCH:
-                waiting = self._queue.get_nowait()
-                if waiting is None:
+            while not self._closing and len(self._arrived) < _BATCH:
+                piece = self._entrance.queue.get(block=not self._arrived)
+                if piece is None:
                     self._closing = True
-                    return
-                if waiting.then is not None:
-                    self._next = waiting  # which is alone in its transaction
-                    return
-                done.append(waiting)
+                else:
+                    self._arrived += piece
 
-    def _write_patiently(self, done: list[_Waiting]) -> bool:
+    def _write_patiently(self, done: list[Asked]) -> bool:
         """Whether anything was written."""
         deadline = time.monotonic() + PATIENCE_S
         for wait in _waits():
@@ -192,16 +164,16 @@ class Writer:
             time.sleep(wait)
         raise AssertionError("the waits have no end")
 
-    def _write(self, done: list[_Waiting], deadline: float) -> bool:
+    def _write(self, done: list[Asked], deadline: float) -> bool:
         try:
             return self._transaction(done, self._attempt, deadline)
-        except _Spoilt:
+        except Spoilt:
             return self._transaction(done, self._attempt_apart, deadline)
 
     def _transaction(
         self,
-        done: list[_Waiting],
-        attempt: Callable[[Statements, _Waiting], None],
+        done: list[Asked],
+        attempt: Callable[[Statements, list[Asked]], None],
         deadline: float,
     ) -> bool:
         run = self._statements or self._call()
@@ -214,8 +186,8 @@ class Writer:
             self._refuse_newer(oldest, number)
             before = run.changes
             run.ran.clear()
-            for waiting in done:
-                attempt(run, waiting)
+            for group in groups(done):
+                attempt(run, group)
             changed = run.changes != before
             if changed:
                 self._before_commit(run)
@@ -239,28 +211,29 @@ class Writer:
             self.outdated = error
             raise
 
-    def _attempt(self, run: Statements, waiting: _Waiting) -> None:
+    def _attempt(self, run: Statements, group: list[Asked]) -> None:
         before = run.changes
-        waiting.error = None
         try:
-            waiting.result = waiting.operation(run)
+            answers = carry_out(run, group)
         except psycopg.Error as error:
             if is_lost(error):
                 raise
-            raise _Spoilt(explain(error)) from None
+            raise Spoilt(explain(error)) from None
         except Exception as error:  # noqa: BLE001 - the caller hears it
-            if run.changes != before:
-                raise _Spoilt(error) from None
-            waiting.error = error
+            if len(group) > 1 or run.changes != before:
+                raise Spoilt(error) from None
+            answers = [error]
+        answer(group, answers)
 
-    def _attempt_apart(self, run: Statements, waiting: _Waiting) -> None:
-        run.command(b"SAVEPOINT operation")
-        try:
-            self._attempt(run, waiting)
-        except _Spoilt as spoilt:
-            run.command(b"ROLLBACK TO operation")
-            waiting.error = spoilt.error
-        run.command(b"RELEASE operation")
+    def _attempt_apart(self, run: Statements, group: list[Asked]) -> None:
+        for each in group:
+            run.command(b"SAVEPOINT operation")
+            try:
+                self._attempt(run, [each])
+            except Spoilt as spoilt:
+                run.command(b"ROLLBACK TO operation")
+                each.error = spoilt.error
+            run.command(b"RELEASE operation")
 
     def _commit(self, run: Statements, deadline: float, *, changed: bool) -> None:
         if not changed:
@@ -303,29 +276,9 @@ class Writer:
             self._statements.connection.close()
             self._statements = None
 
-    def _settle(self, done: list[_Waiting], *, changed: bool) -> None:
-        """In the loop, and in one go."""
-
-        def settle() -> None:
-            for waiting in done:
-                waiting.settle()
-            if changed:
-                self._changed()
-
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self._loop.call_soon_threadsafe(settle)
-
 
 def _waits() -> Any:
     """How long to wait before each further try."""
     yield from _AGAIN_S
     while True:
         yield _AGAIN_S[-1]
-
-
-class _Spoilt(Exception):
-    """An operation has failed after it had changed something, which must not be committed."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__()
-        self.error = error

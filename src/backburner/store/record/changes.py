@@ -1,14 +1,16 @@
 """What the changes of every noun share: one operation is one transaction of the writer."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
 from backburner.model.events import EventKind
 from backburner.model.task import Task
 from backburner.store.record.leases import LeaseClock
 from backburner.store.record.reads import Looking
+from backburner.store.record.together import Together
 from backburner.store.record.transaction import Statements
 
+Order = TypeVar("Order")
 Result = TypeVar("Result")
 
 
@@ -24,6 +26,13 @@ class Writing(Protocol):
 
         returns when it is on disk. It does nothing but run statements, because it may be run again.
         ``then`` is called in another thread, after the commit and before anyone else can write.
+        """
+        ...
+
+    def write_together(self, kind: Together[Order, Result], order: Order) -> Awaitable[Result]:
+        """The same for one of a kind, which may share its statements with others.
+
+        Who gives up waiting does not undo the write.
         """
         ...
 

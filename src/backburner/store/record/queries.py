@@ -4,12 +4,12 @@ import re
 
 from backburner.store.record.rows import (
     CHANGED_TASK,
-    ENDED_TASK,
     JOINED_TASK,
     LIGHT_TASK,
     MESSAGE,
     QUESTION,
     SIGNAL,
+    TASK_COLUMNS,
 )
 from backburner.store.record.schedule_reading import SCHEDULE
 from backburner.store.record.token_reading import COLUMNS as TOKEN
@@ -28,7 +28,7 @@ def named(text: str, *, open_question: str) -> dict[str, str]:
         .replace("{task}", JOINED_TASK)
         .replace("{light}", LIGHT_TASK)
         .replace("{changed}", CHANGED_TASK)
-        .replace("{ended}", ENDED_TASK)
+        .replace("{columns}", TASK_COLUMNS)
         .replace("{signal}", SIGNAL)
         .replace("{question}", QUESTION)
         .replace("{schedule}", SCHEDULE)

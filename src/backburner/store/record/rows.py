@@ -1,6 +1,7 @@
 """Between rows and values: the one place that knows the order of the columns."""
 
 import json
+from operator import itemgetter
 from typing import Any
 
 from backburner.model.channels import Channel, ChannelKind
@@ -69,8 +70,8 @@ JOINED_TASK = ", ".join(
 LIGHT_TASK = JOINED_TASK.replace("t.result,", "NULL,")
 """The same without results, each of which may be a megabyte, for an answer of many."""
 
-ENDED_TASK = ", ".join([*_COLUMNS, "'pending'", "NULL", "NULL"])
-"""For the RETURNING of an end, whose signal is written right after it."""
+TASK_COLUMNS = ", ".join(f"t.{name}" for name in _COLUMNS)
+"""For a SELECT that makes a row before it is one: see `change_row`."""
 
 CHANGED_TASK = ", ".join([*_COLUMNS, "NULL", "NULL", "NULL"])
 """For a RETURNING, which cannot join."""
@@ -90,9 +91,37 @@ MESSAGE = "t.id, m.number, m.text, m.sent_at, coalesce(m.taken, t.attempt)"
 """For a SELECT that joins the message `m` with its task `t`."""
 
 
+_PLACES = {name: place for place, name in enumerate(_COLUMNS)}
+
+ending_columns = itemgetter(
+    *map(
+        _PLACES.__getitem__,
+        (
+            "seq", "state", "finished_at", "exit_code", "error_kind", "error_message", "summary",
+            "result", "usage", "leftovers", "output_bytes", "dropped_bytes",
+        ),
+    )
+)  # fmt: skip
+"""Of a row, what an end writes; in the order of `tasks_end`."""
+
+
+def change_row(row: list[Any], **changes: Any) -> None:
+    """Put these into a row of TASK_COLUMNS, as they are about to be written."""
+    for name, value in changes.items():
+        row[_PLACES[name]] = value
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
 def to_json(value: Any) -> str:
     """Compact JSON; anything that is no JSON is an error of the caller."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
+
+
+def from_database(text: str) -> Any:
+    """JSON that a database has made, which does not know what a text stands for: not strict."""
+    return json.loads(text, strict=False)
 
 
 def to_task(row: tuple[Any, ...]) -> Task:
@@ -152,8 +181,7 @@ def to_task(row: tuple[Any, ...]) -> Task:
 
 
 def _open_question(task_id: str, attempt: int, question: str) -> Question:
-    # Not strict: a database makes this JSON, and does not know what a text stands for.
-    return Question(task_id, **json.loads(question, strict=False), attempt=attempt)
+    return Question(task_id, **from_database(question), attempt=attempt)
 
 
 def to_question(row: tuple[Any, ...]) -> Question:

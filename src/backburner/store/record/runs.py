@@ -1,22 +1,27 @@
 """The changes of runs: tasks that an application carries out in itself, and those applications."""
 
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 from backburner.model import clock
 from backburner.model.clock import Instant
-from backburner.model.errors import LimitReached
+from backburner.model.errors import Conflict, LimitReached
 from backburner.model.events import EventKind
 from backburner.model.states import Kind, State
 from backburner.model.task import NewTask, Place, Task
 from backburner.model.worker import Worker
 from backburner.store.record.changes import Changes
-from backburner.store.record.rows import to_json
+from backburner.store.record.rows import from_database, to_json
 from backburner.store.record.tasks import same_or_conflict
+from backburner.store.record.together import Together
 from backburner.store.record.transaction import Statements
 
 
 class RunChanges(Changes):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
-    async def begin(
+    def begin(
         self,
         task: NewTask,
         place: Place,
@@ -24,40 +29,9 @@ class RunChanges(Changes):
         limit: int | None,
         parked: bool = False,
         began_at: Instant | None = None,
-    ) -> tuple[Task, bool]:
-        spec = to_json(task.spec)
-
-        def operation(run: Statements) -> tuple[Task, bool]:
-            now = clock.now()
-            began = now if began_at is None else min(began_at, now)
-            row = run.row(
-                "task_begin",
-                id=task.id,
-                owner=task.owner,
-                session=task.session,
-                kind=task.kind,
-                title=task.title,
-                spec=spec,
-                began=began,
-                max_runtime_s=task.max_runtime_s,
-                parent=task.parent,
-                schedule=task.schedule,
-                boot_id=place.boot_id,
-                started_boot=place.started_boot,
-                pid=place.pid,
-                worker=place.worker,
-                parked_at=now if parked else None,
-                limit=limit,
-            )
-            if row is None:
-                existing = run.task("task_get", id=task.id)
-                if existing is None:
-                    raise above_limit(task, limit or 0)
-                return same_or_conflict(existing, task, spec), False
-            run.rows("events_of_begin", task=row[0], at=now)
-            return _begun(row[0], task, place, began, now if parked else None), True
-
-        return await self._writer.write(operation)
+    ) -> "Awaitable[Begun]":
+        begin = Begin(task, to_json(task.spec), place, limit, parked, began_at)
+        return self._writer.write_together(BEGINS, begin)
 
     async def park(self, task_id: str, attempt: int) -> Task | None:
         return await self._change(
@@ -78,6 +52,68 @@ class RunChanges(Changes):
         return bool(await self._count("worker_remove", id=worker_id))
 
 
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """A task that runs from now on, as `Store.begin` is told."""
+
+    task: NewTask
+    spec: str
+    place: Place
+    limit: int | None
+    parked: bool
+    began_at: Instant | None
+
+    @property
+    def sort(self) -> tuple[str, str, Kind, bool]:
+        """Of what a session may have so many."""
+        return self.task.owner, self.task.session, self.task.kind, self.parked
+
+
+Begun = tuple[Task, bool]
+
+
+def begin_tasks(run: Statements, begins: Sequence[Begin]) -> list[Begun | Exception]:
+    """Write many, each where its session has room for it. No id twice."""
+    sorts = list(dict.fromkeys(begin.sort for begin in begins))
+    ((last, taken, counts),) = run.many(
+        "tasks_before_begin", ids=[begin.task.id for begin in begins], sorts=sorts
+    )
+    there = frozenset(from_database(taken))
+    active = dict(zip(sorts, from_database(counts), strict=True))
+    now = clock.now()
+    rows: list[Sequence[Any]] = []
+    events: list[Sequence[Any]] = []
+    answers: list[Begun | Exception] = []
+    for begin in begins:
+        if begin.task.id in there:
+            answers.append(_there_already(run, begin))
+        elif begin.limit is not None and active[begin.sort] >= begin.limit:
+            answers.append(above_limit(begin.task, begin.limit))
+        else:
+            active[begin.sort] += 1
+            task = _begun(last + len(rows) + 1, begin, now)
+            rows.append(_row(task, begin))
+            events.append((task.seq, 1, now, EventKind.CREATED, "{}"))
+            events.append((task.seq, 2, now, EventKind.STARTED, '{"attempt":1}'))
+            answers.append((task, True))
+    if rows:
+        run.many("tasks_begin", rows=rows)
+        run.many("events_insert", rows=events)
+    return answers
+
+
+BEGINS = Together(begin_tasks, subject=lambda begin: begin.task.id, turn=1)
+
+
+def _there_already(run: Statements, begin: Begin) -> Begun | Exception:
+    existing = run.task("task_get", id=begin.task.id)
+    assert existing is not None
+    try:
+        return same_or_conflict(existing, begin.task, begin.spec), False
+    except Conflict as error:
+        return error
+
+
 def above_limit(task: NewTask, limit: int) -> LimitReached:
     """One more would be one too many."""
     what = {
@@ -92,10 +128,10 @@ def above_limit(task: NewTask, limit: int) -> LimitReached:
     )
 
 
-def _begun(
-    seq: int, task: NewTask, place: Place, began: Instant, parked_at: Instant | None
-) -> Task:
-    """The row that was just written, without reading it."""
+def _begun(seq: int, begin: Begin, now: Instant) -> Task:
+    """The row that is about to be written, without reading it."""
+    task = begin.task
+    began = now if begin.began_at is None else min(begin.began_at, now)
     return Task(
         seq=seq,
         id=task.id,
@@ -109,8 +145,18 @@ def _begun(
         created_at=began,
         started_at=began,
         max_runtime_s=task.max_runtime_s,
-        parked_at=parked_at,
-        place=place,
+        parked_at=now if begin.parked else None,
+        place=begin.place,
         parent=task.parent,
         schedule=task.schedule,
     )
+
+
+def _row(task: Task, begin: Begin) -> Sequence[Any]:
+    """In the order of `tasks_begin`."""
+    place = begin.place
+    return (
+        task.seq, task.id, task.owner, task.session, task.kind, task.title, begin.spec,
+        task.created_at, task.max_runtime_s, task.parent, task.schedule, place.boot_id,
+        place.started_boot, place.pid, place.worker, task.parked_at,
+    )  # fmt: skip

@@ -22,6 +22,7 @@ from backburner.model.schedule import (
 )
 from backburner.store.protocol import Scope
 from backburner.store.record.changes import Changes
+from backburner.store.record.ends import End, end_task
 from backburner.store.record.rows import to_json
 from backburner.store.record.schedule_reading import to_schedule
 from backburner.store.record.tasks import insert_task
@@ -219,7 +220,7 @@ def _start(run: Statements, schedule: Schedule, start: Start, turn: Turn, now: I
     if created is None:
         return skipped(f"the id {task.id} is taken")
     if start.ending is not None:
-        run.finish(created.id, created.attempt, start.ending)
+        end_task(run, End(created.id, created.attempt, start.ending))
     elif start.detail is not None:
         run.rows("task_says", seq=created.seq, detail=start.detail)
     # Of those that are not made up for the last one that is tells.

@@ -1,7 +1,7 @@
 """The changes of tasks: created, claimed, tried again, ended, and what is noted about them."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 
 from backburner.model import clock
@@ -14,6 +14,7 @@ from backburner.model.states import State
 from backburner.model.task import EndedFor, NewTask, Place, Task
 from backburner.store.protocol import Facts, Output, Scope
 from backburner.store.record.changes import Changes
+from backburner.store.record.ends import ENDS, End, end_task
 from backburner.store.record.messages import tell_activity
 from backburner.store.record.reading import within
 from backburner.store.record.rows import to_json
@@ -36,7 +37,7 @@ class TaskChanges(Changes):
             if ending is None:
                 _refuse_above(limit, run, task)  # which undoes the insert
                 return created
-            ended = run.finish(task.id, created.attempt, ending)
+            ended = end_task(run, End(task.id, created.attempt, ending))
             if ended is None:
                 raise ValueError(f"a task that never ran cannot end as {ending.state}")
             return ended
@@ -69,7 +70,7 @@ class TaskChanges(Changes):
             data = {"attempt": task.attempt, "reason": reason}
             run.add_event(task, EventKind.REQUEUED, data)
             if task.stop is not None:  # someone asked for its end: it is not tried again
-                return run.finish(task_id, task.attempt, Ending.canceled())
+                return end_task(run, End(task_id, task.attempt, Ending.canceled()))
             return task
 
         return await self._writer.write(operation)
@@ -92,7 +93,7 @@ class TaskChanges(Changes):
 
         return await self._writer.write(operation)
 
-    async def finish(
+    def finish(
         self,
         task_id: str,
         attempt: int,
@@ -101,11 +102,9 @@ class TaskChanges(Changes):
         output: Output | None = None,
         leftovers: int = 0,
         usage: Mapping[str, int] | None = None,
-    ) -> Task | None:
-        return await self._writer.write(
-            lambda run: run.finish(
-                task_id, attempt, ending, output=output, leftovers=leftovers, usage=usage
-            )
+    ) -> Awaitable[Task | None]:
+        return self._writer.write_together(
+            ENDS, End(task_id, attempt, ending, output, leftovers, usage)
         )
 
     async def request_stop(self, task_id: str, scope: Scope, grace_s: float) -> Task | None:
@@ -247,7 +246,7 @@ def same_or_conflict(existing: Task, wanted: NewTask, spec: str) -> Task:
 def request_stop(run: Statements, task: Task, grace_s: float) -> Task | None:
     """See Store.request_stop."""
     if task.state is State.QUEUED:
-        return run.finish(task.id, task.attempt, Ending.canceled())
+        return end_task(run, End(task.id, task.attempt, Ending.canceled()))
     if task.stop is not None and task.stop.grace_s <= grace_s:
         return task  # asked before, and at least as urgently
     asked = run.task("task_request_stop", id=task.id, now=clock.now(), grace_s=grace_s)

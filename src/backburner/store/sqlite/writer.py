@@ -1,8 +1,9 @@
 """The one writer of a process: a thread that commits everything that waits in one transaction.
 
-An fsync costs about as much as fifty statements, so callers that arrive together share one. One
-that fails takes nothing else with it: most fail before their first change, and where one does not,
-all of them are run again with a savepoint each, so an operation does nothing but run statements.
+An fsync costs about as much as fifty statements, so callers that arrive together share one, and
+those of a kind their statements (`together`). One that fails takes nothing else with it: most fail
+before their first change, and where one does not, all of them are run again with a savepoint each,
+so an operation does nothing but run statements.
 Across processes a blocking lock file comes before BEGIN IMMEDIATE, because SQLite's own busy
 handler sleeps and is unfair.
 """
@@ -14,17 +15,19 @@ import os
 import threading
 import time
 from collections.abc import Callable, Generator
-from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from queue import Empty
+from typing import TypeVar
 
 import apsw
 
-from backburner.model.errors import StoreBusy, StoreClosed, StoreError
+from backburner.model.errors import StoreBusy, StoreError
+from backburner.store.record.entrance import Asked, Entrance, Spoilt, answer, carry_out
+from backburner.store.record.together import Together, groups
 from backburner.store.sqlite.connection import explain
 from backburner.store.sqlite.statements import Statements
 
+Order = TypeVar("Order")
 Result = TypeVar("Result")
-Operation = Callable[[Statements], Any]
 
 _BATCH = 512
 """Bounds the time that one transaction holds the lock against other processes."""
@@ -95,33 +98,6 @@ class WriteLock:
         os.close(self._fd)
 
 
-class _Waiting:
-    """An operation and the future that its caller waits for."""
-
-    __slots__ = ("error", "future", "operation", "result", "then")
-
-    def __init__(
-        self,
-        operation: Operation,
-        then: Callable[[Any], None] | None,
-        future: asyncio.Future[Any],
-    ) -> None:
-        self.operation = operation
-        self.then = then
-        self.future = future
-        self.result: Any = None
-        self.error: BaseException | None = None
-
-    def settle(self) -> None:
-        """In the caller's loop."""
-        if self.future.done():
-            return  # the caller went away; what was written stays written
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
-
-
 class Writer:
     """Owns the writing connection; nothing else in the process writes. For one event loop."""
 
@@ -143,15 +119,13 @@ class Writer:
         self._lock = lock
         self._changed = changed
         self._wake_others = wake_others
-        self._loop = asyncio.get_running_loop()
         self._before = before
         self._closing = False
         self._hands = threading.Lock()
-        self._in_hand: _Waiting | None = None
+        self._in_hand: list[Asked] = []
         self._waits_since: float | None = None
-        self._entrance = threading.Lock()
-        self._closed = False
-        self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
+        self._entrance = Entrance()
+        self._queue = self._entrance.queue
         self._thread = threading.Thread(target=self._run, name="backburner-writer", daemon=True)
         self._thread.start()
 
@@ -164,21 +138,21 @@ class Writer:
 
         ``then`` is called with its result after the commit and before anyone else can write.
         """
-        future: asyncio.Future[Result] = self._loop.create_future()
-        with self._entrance:  # nothing may queue up behind the end, where nobody would answer
-            if self._closed:
-                raise StoreClosed("the record is closed", remedy="open it again")
-            self._queue.put(_Waiting(operation, then, future))
-        return await future
+        return await self._entrance.ask(None, operation, then)
+
+    def write_together(self, kind: Together[Order, Result], order: Order) -> asyncio.Future[Result]:
+        """The same for one of a kind, which may share its statements with others.
+
+        Who gives up waiting cancels the future and not the write.
+        """
+        return self._entrance.ask(kind, order)
 
     def close(self) -> bool:
         """Write what waits, then stop. Blocks for as long as the last commit takes.
 
         False where the lock cannot be had: its thread still waits for it, and needs it open.
         """
-        with self._entrance:
-            self._closed = True
-            self._queue.put(None)
+        self._entrance.close()
         while self._thread.is_alive():
             self._thread.join(1.0)
             if self._is_stuck():  # it ends with the process, and writes nothing before
@@ -199,33 +173,30 @@ class Writer:
         if not self._is_stuck():
             return
         with self._hands:  # what the writer has begun to write, it finishes
-            given_up = [self._in_hand] if self._in_hand is not None else []
-            self._in_hand = None
+            given_up, self._in_hand = self._in_hand, []
         with contextlib.suppress(Empty):
             while (waiting := self._queue.get_nowait()) is not None:
-                given_up.append(waiting)
+                given_up += waiting
             self._queue.put(None)
         if given_up:
             error = self._lock.busy()
             for waiting in given_up:
                 waiting.error = error
-            self._settle(given_up)
+            self._entrance.settle(given_up)
 
     @contextlib.contextmanager
-    def _alone(self) -> Generator[list[_Waiting]]:
+    def _alone(self) -> Generator[list[Asked]]:
         """The lock; what is still to be written when it is had."""
         self._waits_since = time.monotonic()
         with self._lock:
             self._waits_since = None
             with self._hands:
-                wanted = self._in_hand
-                self._in_hand = None
-            yield [] if wanted is None else [wanted]
+                wanted, self._in_hand = self._in_hand, []
+            yield wanted
 
     def _run(self) -> None:
         while (first := self._queue.get()) is not None:
-            done = [first]
-            self._in_hand = first
+            done = self._in_hand = first
             before = self._connection.total_changes()
             try:
                 with self._alone() as done:
@@ -240,97 +211,79 @@ class Writer:
                 )
                 for waiting in done:
                     waiting.error = failure
-                self._settle(done)
+                self._entrance.settle(done)
             else:
                 # Not for nothing: who looks for work in vain would wake itself, without end.
                 changed = self._connection.total_changes() != before
-                self._settle(done, changed=changed)  # first the callers, who wait
+                # First the callers, who wait.
+                self._entrance.settle(done, self._changed if changed else None)
                 if changed:
                     self._wake_others()
             if self._closing:
                 return
 
-    def _commit(self, done: list[_Waiting]) -> None:
+    def _commit(self, done: list[Asked]) -> None:
         """Run and commit ``done`` and what arrives meanwhile."""
         self._take_more(done)  # where the record is locked, all who wait hear of it at once
         if not done:
             return
         try:
-            self._transaction(done, self._attempt)
-        except _Spoilt:
+            self._transaction(done, self._attempt_at_once)
+        except Spoilt:
             self._transaction(done, self._attempt_apart)
         for waiting in done:
             if waiting.then is not None and waiting.error is None:
                 waiting.then(waiting.result)
 
-    def _transaction(self, done: list[_Waiting], attempt: Callable[[_Waiting], None]) -> None:
+    def _transaction(self, done: list[Asked], attempt: Callable[[list[Asked]], None]) -> None:
         run = self._statements.command
         run("BEGIN IMMEDIATE")
         try:
             self._before()
-            index = 0
-            while index < len(done):
-                attempt(done[index])
-                index += 1
-                if index == len(done) and index < _BATCH:
-                    self._take_more(done)
+            tried = 0
+            while tried < len(done):
+                new, tried = done[tried:], len(done)
+                for group in groups(new):
+                    attempt(group)
+                self._take_more(done)
             run("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
                 run("ROLLBACK")
             raise
 
-    def _take_more(self, done: list[_Waiting]) -> None:
+    def _take_more(self, done: list[Asked]) -> None:
         try:
             while len(done) < _BATCH:
                 waiting = self._queue.get_nowait()
                 if waiting is None:
                     self._closing = True
                     return
-                done.append(waiting)
+                done += waiting
         except Empty:
             pass
 
-    def _settle(self, done: list[_Waiting], *, changed: bool = False) -> None:
-        """In the loop, and in one go: to wake it costs as much as a few statements."""
+    def _attempt_apart(self, group: list[Asked]) -> None:
+        run = self._statements.command
+        for each in group:
+            run("SAVEPOINT operation")
+            try:
+                self._attempt_at_once([each])
+            except Spoilt as spoilt:
+                run("ROLLBACK TO operation")
+                each.error = spoilt.error
+            run("RELEASE operation")
 
-        def settle() -> None:
-            for waiting in done:
-                waiting.settle()
-            if changed:
-                self._changed()
-
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self._loop.call_soon_threadsafe(settle)
-
-    def _attempt(self, waiting: _Waiting) -> None:
+    def _attempt_at_once(self, group: list[Asked]) -> None:
         before = self._connection.total_changes()
-        waiting.error = None
         try:
-            waiting.result = waiting.operation(self._statements)
+            answers = carry_out(self._statements, group)
         except Exception as error:
             if not self._connection.in_transaction:
                 raise  # SQLite gave up the whole transaction: a full disk does that
             if isinstance(error, apsw.Error):
                 error = explain(error, self._connection.filename)
-            if self._connection.total_changes() != before:
-                raise _Spoilt(error) from None
-            waiting.error = error
-
-    def _attempt_apart(self, waiting: _Waiting) -> None:
-        run = self._statements.command
-        run("SAVEPOINT operation")
-        try:
-            self._attempt(waiting)
-        except _Spoilt as spoilt:
-            run("ROLLBACK TO operation")
-            waiting.error = spoilt.error
-        run("RELEASE operation")
-
-
-class _Spoilt(Exception):
-    """An operation has failed after it had changed something, which must not be committed."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__()
-        self.error = error
+            if len(group) > 1 or self._connection.total_changes() != before:
+                raise Spoilt(error) from None
+            answers = [error]
+        answer(group, answers)

@@ -1,13 +1,8 @@
 -- Every statement that the store runs, by name. A line `-- name:` opens a statement; the comment
 -- under it says what it is for. {task} and {changed} stand for
 -- the columns of a task in the order of rows.py, in a SELECT and in a RETURNING; {signal} likewise.
--- A value with :: and [] is a list. One writer at a time: what is read here cannot change before the
--- commit, so that no statement locks a row.
-
--- name:` opens a statement; the comment
--- under it says what it is for. {task} and {changed} stand for
--- the columns of a task in the order of rows.py, in a SELECT and in a RETURNING; {signal} likewise.
--- Finished tasks may be a million: a leading + keeps SQLite from an index that would visit them all.
+-- A value with :: and [] is a list, one with ::jsonb has a list for each of many. One writer at a
+-- time: what is read here cannot change before the commit, so that no statement locks a row.
 
 -- name: task_insert
 -- A task that has not started, or that could not; nothing where the id is taken.
@@ -179,16 +174,25 @@ WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
   AND retries_left > 0 AND stop_at IS NULL
 RETURNING {changed};
 
--- name: task_finish
--- An active state → the ending. A clock that was set back does not end a task before its start.
-UPDATE task SET state = :state, finished_at = greatest(:now, created_at, coalesce(started_at, 0)),
-                exit_code = :exit_code, error_kind = :error_kind, error_message = :error_message,
-                summary = :summary, result = coalesce(:result, result),
-                usage = coalesce(:usage, usage), leftovers = :leftovers,
-                output_bytes = coalesce(:output_bytes, output_bytes),
-                dropped_bytes = coalesce(:dropped_bytes, dropped_bytes), events = events + 1
-WHERE id = :id AND attempt = :attempt AND state = ANY(:sources::text[])
-RETURNING {ended};
+-- name: tasks_to_end
+-- Those of many that may end as they are said to: the place in the list, whether it has asked, how
+-- many events it has, and when it ends: a clock that was set back ends none before its start.
+SELECT w.place - 1, EXISTS (SELECT 1 FROM question q WHERE q.task = t.seq), t.events,
+       greatest(:now, t.created_at, t.started_at), {columns}
+FROM jsonb_array_elements(:wanted::jsonb) WITH ORDINALITY w (value, place)
+JOIN task t ON t.id = w.value ->> 0
+WHERE t.attempt = (w.value ->> 1)::bigint AND w.value -> 2 ? t.state
+ORDER BY w.place;
+
+-- name: tasks_end
+-- Active states → the endings.
+UPDATE task SET state = e.value ->> 1, finished_at = (e.value ->> 2)::bigint,
+                exit_code = (e.value ->> 3)::bigint, error_kind = e.value ->> 4,
+                error_message = e.value ->> 5, summary = e.value ->> 6, result = e.value ->> 7,
+                usage = e.value ->> 8, leftovers = (e.value ->> 9)::bigint,
+                output_bytes = (e.value ->> 10)::bigint,
+                dropped_bytes = (e.value ->> 11)::bigint, events = events + 1
+FROM jsonb_array_elements(:rows::jsonb) e (value) WHERE task.seq = (e.value ->> 0)::bigint;
 
 -- name: task_request_stop
 -- An active task, or one that left processes behind, is asked to end; the first request stays,
@@ -250,6 +254,12 @@ WHERE NOT EXISTS (SELECT 1 FROM task WHERE id = value);
 INSERT INTO event (task, number, at, kind, data)
 SELECT :task, events, :at, :kind, :data FROM task WHERE seq = :task;
 
+-- name: events_insert
+-- The changes that they tell of have raised the counts in the tasks' rows.
+INSERT INTO event (task, number, at, kind, data)
+SELECT (value ->> 0)::bigint, (value ->> 1)::bigint, (value ->> 2)::bigint, value ->> 3, value ->> 4
+FROM jsonb_array_elements(:rows::jsonb) WITH ORDINALITY given (value, place) ORDER BY place;
+
 -- name: events_of_task
 SELECT e.seq, t.id, e.number, e.at, e.kind, e.data
 FROM task t JOIN event e ON e.task = t.seq
@@ -263,41 +273,48 @@ WHERE e.seq > :seq ORDER BY e.seq LIMIT :limit;
 -- name: event_last
 SELECT coalesce(max(seq), 0) FROM event;
 
--- name: signal_insert
+-- name: signals_insert
 -- For the inbox and for each channel, unless the session does not wish to hear of it or has ended,
 -- and for the screen where the task itself asks for that. A channel that came later is not told of
--- what is old. `boot` and `from` say from when on it may be told, NULL for at once.
-WITH mute (reason) AS (
-    SELECT CASE
+-- what is old. `boot` and `begin` say from when on it may be told, NULL for at once.
+WITH told AS (
+    SELECT place, value ->> 0 AS key, (value ->> 1)::bigint AS task, value ->> 2 AS owner,
+           value ->> 3 AS session, value ->> 4 AS kind, value ->> 5 AS text, value ->> 6 AS data,
+           (value ->> 7)::bigint AS now, value ->> 8 AS quiet, value ->> 9 AS boot,
+           (value ->> 10)::bigint AS begin, (value ->> 11)::boolean AS notify
+    FROM jsonb_array_elements(:signals::jsonb) WITH ORDINALITY given (value, place)),
+judged AS MATERIALIZED (
+    SELECT told.*, CASE
         WHEN EXISTS (SELECT 1 FROM ended_session e
-                     WHERE e.owner = :owner AND e.session = :session)
+                     WHERE e.owner = told.owner AND e.session = told.session)
         THEN 'the session was deleted'
-        WHEN EXISTS (SELECT 1 FROM wish w WHERE w.owner = :owner AND w.session = :session
-                     AND NOT w.kinds::jsonb ? :kind)
+        WHEN EXISTS (SELECT 1 FROM wish w WHERE w.owner = told.owner AND w.session = told.session
+                     AND NOT w.kinds::jsonb ? told.kind)
         THEN 'the session does not wish to be told'
-        ELSE :quiet::text END)
+        ELSE quiet END AS mute
+    FROM told),
+meant AS (
+    SELECT place, 0 AS part, key, task, owner, session, kind, text, data, 'inbox' AS channel,
+           mute AS reason, now, boot, begin
+    FROM judged
+    UNION ALL
+    SELECT j.place, 1, j.key || '@' || c.name, j.task, j.owner, j.session, j.kind, j.text, j.data,
+           c.name, c.paused, j.now, j.boot, j.begin
+    FROM channel c JOIN judged j ON c.owner = j.owner AND (c.session IS NULL OR c.session = j.session)
+    WHERE j.mute IS NULL AND (c.kinds IS NULL OR c.kinds::jsonb ? j.kind)
+      AND NOT EXISTS (SELECT 1 FROM signal WHERE key = j.key)
+    UNION ALL
+    SELECT place, 2, key || '@notify', task, owner, session, kind, text, data, 'notify', NULL, now,
+           boot, begin
+    FROM judged WHERE notify)
 INSERT INTO signal (key, task, owner, session, kind, text, data, channel, state, reason, created_at,
                     lease_boot, lease_until)
-SELECT :key, :task, :owner, :session, :kind, :text, :data, 'inbox',
-       CASE WHEN reason IS NULL THEN 'pending' ELSE 'dropped' END, reason, :now,
-       CASE WHEN reason IS NULL THEN :boot::text END,
-       CASE WHEN reason IS NULL THEN :from::bigint END
-FROM mute
-UNION ALL
-SELECT :key || '@' || c.name, :task, :owner, :session, :kind, :text, :data, c.name,
-       CASE WHEN c.paused IS NULL THEN 'pending' ELSE 'dropped' END, c.paused, :now,
-       CASE WHEN c.paused IS NULL THEN :boot::text END,
-       CASE WHEN c.paused IS NULL THEN :from::bigint END
-FROM channel c, mute
-WHERE c.owner = :owner AND (c.session IS NULL OR c.session = :session) AND mute.reason IS NULL
-  AND (c.kinds IS NULL OR c.kinds::jsonb ? :kind)
-  AND NOT EXISTS (SELECT 1 FROM signal WHERE key = :key)
-UNION ALL
-SELECT :key || '@notify', :task, :owner, :session, :kind, :text, :data, 'notify', 'pending', NULL,
-       :now, :boot::text, :from::bigint
-WHERE :notify
+SELECT key, task, owner, session, kind, text, data, channel,
+       CASE WHEN reason IS NULL THEN 'pending' ELSE 'dropped' END, reason, now,
+       CASE WHEN reason IS NULL THEN boot END, CASE WHEN reason IS NULL THEN begin END
+FROM meant ORDER BY part, place
 ON CONFLICT (key) DO NOTHING
-RETURNING state;
+RETURNING key, state, channel;
 
 -- name: signals_of_session
 -- `states` is a JSON list, empty for all.
@@ -673,26 +690,33 @@ DELETE FROM wish WHERE owner = :owner AND session = :session;
 -- name: wish_of_session
 SELECT kinds FROM wish WHERE owner = :owner AND session = :session;
 
--- name: task_begin
--- A task that runs from the start in the process that writes it; nothing where the id is taken or
--- the session has as many. Parked calls are counted apart from runs that were meant to go on.
-INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, started_at, max_runtime_s,
-                  parent, schedule, boot_id, started_boot, pid, worker, parked_at, events)
-SELECT :id, :owner, :session, :kind, :title, :spec, 'running', :began, :began, :max_runtime_s,
-       :parent, :schedule, :boot_id, :started_boot, :pid, :worker, :parked_at, 2
-WHERE :limit::bigint IS NULL OR :limit > (
-    SELECT count(*) FROM task
-    WHERE owner = :owner AND session = :session AND kind = :kind
-      AND state IN ('queued', 'running', 'input_required')
-      AND NOT (state = 'queued' AND schedule IS NOT NULL AND after IS NOT NULL)
-      AND (parked_at IS NULL) = (:parked_at::instant IS NULL))
-ON CONFLICT (id) DO NOTHING
-RETURNING seq;
+-- name: tasks_before_begin
+-- What has to be known before many begin: the last number before theirs, which of the ids are taken,
+-- and how many are active of each sort. Parked calls are counted apart from runs that were meant to
+-- go on. The numbers are drawn here, as many as there are ids: nobody else draws meanwhile.
+SELECT (SELECT min(nextval(pg_get_serial_sequence('task', 'seq'))) - 1
+        FROM jsonb_array_elements(:ids::jsonb)),
+       (SELECT coalesce(json_agg(t.id)::text, '[]')
+        FROM jsonb_array_elements_text(:ids::jsonb) w (id) JOIN task t ON t.id = w.id),
+       (SELECT coalesce(json_agg((
+            SELECT count(*) FROM task
+            WHERE owner = s.value ->> 0 AND session = s.value ->> 1 AND kind = s.value ->> 2
+              AND state IN ('queued', 'running', 'input_required')
+              AND NOT (state = 'queued' AND schedule IS NOT NULL AND after IS NOT NULL)
+              AND (parked_at IS NOT NULL) = (s.value ->> 3)::boolean) ORDER BY s.place)::text, '[]')
+        FROM jsonb_array_elements(:sorts::jsonb) WITH ORDINALITY s (value, place));
 
--- name: events_of_begin
--- Created and started in one go.
-INSERT INTO event (task, number, at, kind, data)
-VALUES (:task, 1, :at, 'created', '{}'), (:task, 2, :at, 'started', '{"attempt":1}');
+-- name: tasks_begin
+-- Tasks that run from the start in the process that writes them.
+INSERT INTO task (seq, id, owner, session, kind, title, spec, created_at, started_at, max_runtime_s,
+                  parent, schedule, boot_id, started_boot, pid, worker, parked_at, state, events)
+OVERRIDING SYSTEM VALUE
+SELECT (value ->> 0)::bigint, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
+       value ->> 6, (value ->> 7)::bigint, (value ->> 7)::bigint,
+       (value ->> 8)::double precision, value ->> 9, value ->> 10, value ->> 11,
+       (value ->> 12)::bigint, (value ->> 13)::bigint, value ->> 14, (value ->> 15)::bigint,
+       'running', 2
+FROM jsonb_array_elements(:rows::jsonb);
 
 -- name: task_park
 -- A call that was recorded from the start has outlived its budget.
@@ -954,9 +978,11 @@ RETURNING id, attempt,
           CASE WHEN not_before > :now THEN not_before END;
 
 -- name: tasks_called_back
--- Ended ones that the engine may still have, because nobody had taken them.
-UPDATE task SET let_in = 0 WHERE let_in > 0 AND finished_at IS NOT NULL
-RETURNING id, attempt;
+-- Ended ones that the engine may still have, because nobody had taken them; earlier attempts too, or
+-- a new task of that id could not be let in.
+WITH ended AS (
+    UPDATE task SET let_in = 0 WHERE let_in > 0 AND finished_at IS NOT NULL RETURNING id, attempt)
+SELECT id, generate_series(1, attempt) FROM ended;
 
 -- name: jobs_defer
 -- The key is of a job that nobody has taken yet: a second one with it is refused.

@@ -173,16 +173,23 @@ WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
   AND retries_left > 0 AND stop_at IS NULL
 RETURNING {changed};
 
--- name: task_finish
--- An active state → the ending. A clock that was set back does not end a task before its start.
-UPDATE task SET state = :state, finished_at = max(:now, created_at, coalesce(started_at, 0)),
-                exit_code = :exit_code, error_kind = :error_kind, error_message = :error_message,
-                summary = :summary, result = coalesce(:result, result),
-                usage = coalesce(:usage, usage), leftovers = :leftovers,
-                output_bytes = coalesce(:output_bytes, output_bytes),
-                dropped_bytes = coalesce(:dropped_bytes, dropped_bytes), events = events + 1
-WHERE id = :id AND attempt = :attempt AND state IN (SELECT value FROM json_each(:sources))
-RETURNING {ended};
+-- name: tasks_to_end
+-- Those of many that may end as they are said to: the place in the list, whether it has asked, how
+-- many events it has, and when it ends: a clock that was set back ends none before its start.
+SELECT json_group_array(json_array(
+    w.key, EXISTS (SELECT 1 FROM question q WHERE q.task = t.seq), t.events,
+    max(:now, t.created_at, coalesce(t.started_at, 0)), {columns}))
+FROM jsonb_each(:wanted) w CROSS JOIN task t ON t.id = w.value ->> 0
+WHERE t.attempt = w.value ->> 1 AND t.state IN (SELECT value FROM json_each(w.value, '$[2]'));
+
+-- name: tasks_end
+-- Active states → the endings.
+UPDATE task SET state = e.value ->> 1, finished_at = e.value ->> 2, exit_code = e.value ->> 3,
+                error_kind = e.value ->> 4, error_message = e.value ->> 5,
+                summary = e.value ->> 6, result = e.value ->> 7, usage = e.value ->> 8,
+                leftovers = e.value ->> 9, output_bytes = e.value ->> 10,
+                dropped_bytes = e.value ->> 11, events = events + 1
+FROM jsonb_each(:rows) e WHERE task.seq = e.value ->> 0;
 
 -- name: task_request_stop
 -- An active task, or one that left processes behind, is asked to end; the first request stays,
@@ -256,39 +263,50 @@ WHERE e.seq > :seq ORDER BY e.seq LIMIT :limit;
 -- name: event_last
 SELECT coalesce(max(seq), 0) FROM event;
 
--- name: signal_insert
+-- name: signals_insert
 -- For the inbox and for each channel, unless the session does not wish to hear of it or has ended,
 -- and for the screen where the task itself asks for that. A channel that came later is not told of
--- what is old. `boot` and `from` say from when on it may be told, NULL for at once.
-WITH mute (reason) AS (
-    SELECT CASE
+-- what is old. `boot` and `begin` say from when on it may be told, NULL for at once.
+WITH told (key, task, owner, session, kind, text, data, now, quiet, boot, begin, notify) AS (
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
+           value ->> 6, value ->> 7, value ->> 8, value ->> 9, value ->> 10, value ->> 11
+    FROM jsonb_each(:signals)),
+judged AS MATERIALIZED (
+    SELECT told.*, CASE
         WHEN EXISTS (SELECT 1 FROM ended_session e
-                     WHERE e.owner = :owner AND e.session = :session)
+                     WHERE e.owner = told.owner AND e.session = told.session)
         THEN 'the session was deleted'
-        WHEN EXISTS (SELECT 1 FROM wish w WHERE w.owner = :owner AND w.session = :session
-                     AND NOT EXISTS (SELECT 1 FROM json_each(w.kinds) WHERE value = :kind))
+        WHEN EXISTS (SELECT 1 FROM wish w WHERE w.owner = told.owner AND w.session = told.session
+                     AND NOT EXISTS (SELECT 1 FROM json_each(w.kinds) WHERE value = told.kind))
         THEN 'the session does not wish to be told'
-        ELSE :quiet END)
+        ELSE quiet END AS mute
+    FROM told)
 INSERT INTO signal (key, task, owner, session, kind, text, data, channel, state, reason, created_at,
                     lease_boot, lease_until)
-SELECT :key, :task, :owner, :session, :kind, :text, :data, 'inbox',
-       iif(reason IS NULL, 'pending', 'dropped'), reason, :now,
-       iif(reason IS NULL, :boot, NULL), iif(reason IS NULL, :from, NULL)
-FROM mute
+SELECT key, task, owner, session, kind, text, data, 'inbox',
+       iif(mute IS NULL, 'pending', 'dropped'), mute, now,
+       iif(mute IS NULL, boot, NULL), iif(mute IS NULL, begin, NULL)
+FROM judged
 UNION ALL
-SELECT :key || '@' || c.name, :task, :owner, :session, :kind, :text, :data, c.name,
-       iif(c.paused IS NULL, 'pending', 'dropped'), c.paused, :now,
-       iif(c.paused IS NULL, :boot, NULL), iif(c.paused IS NULL, :from, NULL)
-FROM channel c, mute
-WHERE c.owner = :owner AND (c.session IS NULL OR c.session = :session) AND mute.reason IS NULL
-  AND (c.kinds IS NULL OR EXISTS (SELECT 1 FROM json_each(c.kinds) WHERE value = :kind))
-  AND NOT EXISTS (SELECT 1 FROM signal WHERE key = :key)
+SELECT j.key || '@' || c.name, j.task, j.owner, j.session, j.kind, j.text, j.data, c.name,
+       iif(c.paused IS NULL, 'pending', 'dropped'), c.paused, j.now,
+       iif(c.paused IS NULL, j.boot, NULL), iif(c.paused IS NULL, j.begin, NULL)
+FROM channel c CROSS JOIN judged j
+WHERE c.owner = j.owner AND (c.session IS NULL OR c.session = j.session) AND j.mute IS NULL
+  AND (c.kinds IS NULL OR EXISTS (SELECT 1 FROM json_each(c.kinds) WHERE value = j.kind))
+  AND NOT EXISTS (SELECT 1 FROM signal WHERE key = j.key)
 UNION ALL
-SELECT :key || '@notify', :task, :owner, :session, :kind, :text, :data, 'notify', 'pending', NULL,
-       :now, :boot, :from
-WHERE :notify
-ON CONFLICT (key) DO NOTHING
-RETURNING state;
+SELECT key || '@notify', task, owner, session, kind, text, data, 'notify', 'pending', NULL,
+       now, boot, begin
+FROM judged WHERE notify
+ON CONFLICT (key) DO NOTHING;
+
+-- name: signal_last
+SELECT coalesce(max(seq), 0) FROM signal;
+
+-- name: signals_after
+-- What became of those that were written since, in the inbox.
+SELECT json_group_object(key, state) FROM signal WHERE seq > :seq AND channel = 'inbox';
 
 -- name: signals_of_session
 -- `states` is a JSON list, empty for all.
@@ -664,26 +682,32 @@ DELETE FROM wish WHERE owner = :owner AND session = :session;
 -- name: wish_of_session
 SELECT kinds FROM wish WHERE owner = :owner AND session = :session;
 
--- name: task_begin
--- A task that runs from the start in the process that writes it; nothing where the id is taken or
--- the session has as many. Parked calls are counted apart from runs that were meant to go on.
-INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, started_at, max_runtime_s,
-                  parent, schedule, boot_id, started_boot, pid, worker, parked_at, events)
-SELECT :id, :owner, :session, :kind, :title, :spec, 'running', :began, :began, :max_runtime_s,
-       :parent, :schedule, :boot_id, :started_boot, :pid, :worker, :parked_at, 2
-WHERE :limit IS NULL OR :limit > (
-    SELECT count(*) FROM task
-    WHERE owner = :owner AND session = :session AND kind = :kind
-      AND state IN ('queued', 'running', 'input_required')
-      AND NOT (state = 'queued' AND schedule IS NOT NULL AND after IS NOT NULL)
-      AND (parked_at IS NULL) = (:parked_at IS NULL))
-ON CONFLICT (id) DO NOTHING
-RETURNING seq;
+-- name: tasks_before_begin
+-- What has to be known before many begin: the last number, which of the ids are taken, and how many
+-- are active of each sort. Parked calls are counted apart from runs that were meant to go on.
+SELECT (SELECT coalesce(max(seq), 0) FROM task),
+       (SELECT json_group_array(t.id) FROM json_each(:ids) w CROSS JOIN task t ON t.id = w.value),
+       (SELECT json_group_array((
+            SELECT count(*) FROM task
+            WHERE owner = s.value ->> 0 AND session = s.value ->> 1 AND kind = s.value ->> 2
+              AND state IN ('queued', 'running', 'input_required')
+              AND NOT (state = 'queued' AND schedule IS NOT NULL AND after IS NOT NULL)
+              AND (parked_at IS NOT NULL) = (s.value ->> 3)))
+        FROM jsonb_each(:sorts) s);
 
--- name: events_of_begin
--- Created and started in one go.
+-- name: tasks_begin
+-- Tasks that run from the start in the process that writes them.
+INSERT INTO task (seq, id, owner, session, kind, title, spec, created_at, started_at, max_runtime_s,
+                  parent, schedule, boot_id, started_boot, pid, worker, parked_at, state, events)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
+       value ->> 7, value ->> 7, value ->> 8, value ->> 9, value ->> 10, value ->> 11,
+       value ->> 12, value ->> 13, value ->> 14, value ->> 15, 'running', 2
+FROM jsonb_each(:rows);
+
+-- name: events_insert
+-- The changes that they tell of have raised the counts in the tasks' rows.
 INSERT INTO event (task, number, at, kind, data)
-VALUES (:task, 1, :at, 'created', '{}'), (:task, 2, :at, 'started', '{"attempt":1}');
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM jsonb_each(:rows);
 
 -- name: task_park
 -- A call that was recorded from the start has outlived its budget.

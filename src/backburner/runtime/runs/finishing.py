@@ -1,0 +1,158 @@
+"""Seeing runs off: the last words, the files, the end in the record, and then those who wait.
+
+Each step calls the next one when it is done, because a coroutine for each run would cost more than
+all of them do. What goes wrong is seen to by coroutines: an end reaches the record also when the
+disk is full for a while.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from backburner.model.ending import Ending
+from backburner.model.errors import StoreClosed
+from backburner.model.home import Home
+from backburner.model.limits import Settings
+from backburner.model.states import ErrorKind
+from backburner.model.task import EndedFor, Task
+from backburner.runtime.children import ends_its_children, stop_children
+from backburner.runtime.runs.archive import Archivist, put_all
+from backburner.runtime.runs.run import Run, result_document
+from backburner.runtime.scribe import insist
+from backburner.store.protocol import Output, Store
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """What the record is told."""
+
+    ending: Ending
+    output: Output
+    usage: Mapping[str, int] | None
+
+
+class Finishing:
+    """Of the runs of one worker. ``gone`` is told of each that is not its business any more."""
+
+    def __init__(
+        self,
+        store: Store,
+        home: Home,
+        settings: Settings,
+        *,
+        gone: Callable[[Run], None],
+        report: Callable[[str], None],
+    ) -> None:
+        self._store = store
+        self._home = home
+        self._settings = settings
+        self._gone = gone
+        self._report = report
+        self._archivist = Archivist()
+        self._under_way: set[Run] = set()
+        self._beside: set[asyncio.Task[None]] = set()
+
+    async def close(self, patience_s: float) -> None:
+        """Wait for those that are under way, for so long."""
+        if self._under_way:
+            ends = [run.recorded_end() for run in self._under_way]
+            await asyncio.wait(ends, timeout=patience_s)
+        if self._beside:  # also what the last of them have left to be done
+            await asyncio.wait(self._beside, timeout=patience_s)
+        self._archivist.close()
+
+    def see_off(self, run: Run) -> None:
+        """Its call is over, or is given up."""
+        assert run.work is not None
+        self._under_way.add(run)
+        if not run.work.done():
+            run.sink.output("stderr", "it did not heed its cancellation; its answer is dropped\n")
+        elif run.ended_for is EndedFor.STOP:
+            run.sink.output("stderr", "stopped on request\n")
+        if run.sink.has_said_all:
+            self._put_files(run, run.ending())
+        else:
+            self._do_beside(self._hear_out(run, run.ending()))
+
+    async def _hear_out(self, run: Run, ending: Ending) -> None:
+        try:
+            await run.sink.finish()
+        except Exception as error:  # noqa: BLE001 - what it said last is not worth its end
+            self._report(f"{run.new.id}: its last words are not on record: {error}")
+        self._put_files(run, ending)
+
+    def _put_files(self, run: Run, ending: Ending) -> None:
+        assert run.folder is not None
+        outcome = run.outcome
+        images, usage = (outcome.images, outcome.usage) if outcome is not None else ((), None)
+        end = _End(ending, Output(*run.log.close()), usage)
+        self._archivist.do(
+            partial(put_all, run.folder, result_document(ending, outcome), images, self._settings),
+            partial(self._record, run, end),
+        )
+
+    def _record(self, run: Run, end: _End, complaints: Sequence[str]) -> None:
+        for complaint in complaints:
+            self._report(f"{run.new.id}: {complaint}")
+        try:
+            recording = asyncio.ensure_future(self._write(run, end))
+        except StoreClosed:
+            self._let_go(run)
+        else:
+            recording.add_done_callback(partial(self._recorded, run, end))
+
+    def _write(self, run: Run, end: _End) -> Awaitable[Task | None]:
+        assert run.task is not None
+        return self._store.finish(
+            run.task.id, run.task.attempt, end.ending, output=end.output, usage=end.usage
+        )
+
+    def _recorded(self, run: Run, end: _End, recording: "asyncio.Future[Task | None]") -> None:
+        if recording.cancelled():
+            self._let_go(run)
+        elif recording.exception() is None:
+            self._told(run, recording.result())
+        else:
+            self._do_beside(self._insist(run, end))
+
+    async def _insist(self, run: Run, end: _End) -> None:
+        """The record has not taken it; the disk may be full, or the record locked."""
+        try:
+            try:
+                finished = await insist(lambda: self._write(run, end), self._report)
+            except (TypeError, ValueError, RecursionError) as error:
+                # The record does not take it, whatever it is: an end all the same.
+                self._report(f"{run.new.id}: its end cannot be recorded as it is: {error}")
+                failed = Ending.failed(ErrorKind.ERROR, "what it gave back cannot be recorded")
+                without = _End(failed, end.output, None)
+                finished = await insist(lambda: self._write(run, without), self._report)
+        except StoreClosed:
+            self._let_go(run)
+        except BaseException:
+            self._let_go(run)
+            raise
+        else:
+            self._told(run, finished)
+
+    def _told(self, run: Run, finished: Task | None) -> None:
+        """The record has its end, or does not want it."""
+        task = run.task
+        assert task is not None
+        self._let_go(run, finished)
+        if finished is None:
+            self._report(f"{task.id}: attempt {task.attempt} was fenced off; its end is dropped")
+        elif ends_its_children(task):
+            self._do_beside(stop_children(self._store, self._home, task))
+
+    def _let_go(self, run: Run, finished: Task | None = None) -> None:
+        """Where it could not be recorded, the keeper sees to what is left."""
+        self._under_way.discard(run)
+        self._gone(run)
+        run.end_is_recorded(finished)
+
+    def _do_beside(self, work: Coroutine[Any, Any, None]) -> None:
+        doing = asyncio.create_task(work)
+        self._beside.add(doing)
+        doing.add_done_callback(self._beside.discard)

@@ -1,0 +1,123 @@
+"""The ends of tasks, many at once: each with its event and its signal, in one transaction."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from backburner.model import clock
+from backburner.model.ending import Ending
+from backburner.model.errors import StoreError
+from backburner.model.events import EventKind
+from backburner.model.signals import END_SIGNALS, NewSignal, SignalState, activity_key, end_key
+from backburner.model.states import State, sources
+from backburner.model.task import Task
+from backburner.model.telling import end_text
+from backburner.model.wake import Wake, wake_of
+from backburner.store.protocol import Output
+from backburner.store.record.rows import (
+    change_row,
+    ending_columns,
+    to_json,
+    to_task,
+)
+from backburner.store.record.together import Together
+from backburner.store.record.transaction import Statements, ending_data, telling
+
+_SOURCES = {state: sources(state) for state in State}
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How an attempt ended, as `Store.finish` is told."""
+
+    task: str
+    attempt: int
+    ending: Ending
+    output: Output | None = None
+    leftovers: int = 0
+    usage: Mapping[str, int] | None = None
+
+
+def end_task(run: Statements, end: End) -> Task | None:
+    """The end of one."""
+    (ended,) = end_tasks(run, [end])
+    return ended
+
+
+def end_tasks(run: Statements, ends: Sequence[End]) -> list[Task | None]:
+    """Each from an active state → its ending; None where that attempt is not active any more.
+
+    No task twice.
+    """
+    now = clock.now()
+    wanted = [[end.task, end.attempt, _SOURCES[end.ending.state]] for end in ends]
+    found = run.found("tasks_to_end", now=now, wanted=wanted)
+    if not found:
+        return [None] * len(ends)
+    ended: dict[int, Task] = {}
+    rows: list[Sequence[Any]] = []
+    events: list[Sequence[Any]] = []
+    signals: list[Sequence[Any]] = []
+    for may_end in found:
+        place: int = may_end[0]
+        asked, count, finished_at, *row = may_end[1:]
+        end = ends[place]
+        change_row(row, finished_at=finished_at, **_changes(run, end))
+        rows.append(ending_columns(row))
+        ended[place] = task = to_task((*row, SignalState.PENDING, None, None))
+        data = ending_data(end.ending, end.leftovers)
+        events.append((task.seq, count + 1, now, EventKind.FINISHED, to_json(data)))
+        if asked:
+            run.rows("signals_of_ended_questions", task=task.seq)
+        signal = _signal(run, task, end.ending, data)
+        if signal is not None:
+            signals.append(telling(task, signal, finished_at))
+    run.many("tasks_end", rows=rows)
+    run.many("events_insert", rows=events)
+    states = run.tell_all(signals)
+    for place, task in ended.items():
+        state = states.get(end_key(task.id))
+        if state is not task.signal_state:
+            ended[place] = replace(task, signal_state=state)
+    if len(states) != len(signals):
+        raise StoreError("an end was told before")
+    return [ended.get(place) for place in range(len(ends))]
+
+
+ENDS = Together(end_tasks, subject=lambda end: end.task, turn=0)
+
+
+def _changes(run: Statements, end: End) -> dict[str, Any]:
+    """What an end writes; a result, counts or sizes that were noted before stay."""
+    ending, error = end.ending, end.ending.error
+    changes: dict[str, Any] = {
+        "state": ending.state,
+        "exit_code": ending.exit_code,
+        "error_kind": error.kind if error else None,
+        "error_message": run.kept(error.message) if error else None,
+        "summary": ending.summary and run.kept(ending.summary),
+        "leftovers": end.leftovers,
+    }
+    if ending.result is not None:
+        changes["result"] = run.kept(to_json(ending.result))
+    if end.usage is not None:
+        changes["usage"] = run.kept(to_json(dict(end.usage)))
+    if end.output is not None:
+        changes["output_bytes"] = end.output.total
+        changes["dropped_bytes"] = end.output.dropped
+    return changes
+
+
+def _signal(run: Statements, task: Task, ending: Ending, data: dict[str, Any]) -> NewSignal | None:
+    """What the session is told of it, where it is to be told."""
+    wake = wake_of(task.spec)
+    if wake is Wake.SILENT:
+        return None
+    if wake is Wake.ON_ACTIVITY:
+        run.rows("activity_is_over", task=task.seq, prefix=activity_key(task.id))
+    tool = task.spec.get("tool")
+    told = {"title": task.title, "tool": tool, "attempt": task.attempt, **data}
+    if tool is None:
+        del told["tool"]
+    text = end_text(task.title, task.id, ending, task.elapsed_us(0))
+    return NewSignal(END_SIGNALS[ending.state], end_key(task.id), text, told)

@@ -1,12 +1,14 @@
 """X10: one address changed, and tasks run on other machines with the same promises."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from backburner import Backburner
 from backburner.model.errors import UsageError
+from backburner.model.schedule import ScheduleState
 from backburner.model.states import ErrorKind, State
 from tests.nodes.conftest import NewWorker
 from tests.waiting import wait_until_async
@@ -124,6 +126,33 @@ async def test_a_drained_worker_finishes_what_it_has_and_leaves_the_rest(
     new_worker()
     await second.wait(timeout=60)
     assert second.state is State.SUCCEEDED
+
+
+async def test_e9_a_schedule_fires_once_however_many_workers_there_are(
+    shared: Backburner, new_worker: NewWorker
+) -> None:
+    for _ in range(2):
+        new_worker()
+    session = shared.session("chat")
+    soon = datetime.now(UTC) + timedelta(seconds=1)
+    schedule = await session.schedule(soon, "echo fired")
+    await wait_until_async(session.tasks)
+    (task,) = await session.tasks()
+    await task.wait(timeout=60)
+    assert (await task.output()).text == "fired\n"
+    assert len(await session.tasks()) == 1
+    assert (await schedule.refresh()).state is ScheduleState.DONE
+
+
+async def test_x9_a_task_that_failed_is_tried_again_at_its_time(
+    shared: Backburner, new_worker: NewWorker, tmp_path: Path
+) -> None:
+    new_worker()
+    again = f"if [ -e {tmp_path}/once ]; then echo well; else touch {tmp_path}/once; exit 1; fi"
+    task = await shared.session("chat").run(again, retries=1)
+    await task.wait(timeout=60)
+    assert (task.state, task.record.attempt) == (State.SUCCEEDED, 2)
+    assert (await task.output()).text == "well\n"
 
 
 async def test_what_an_application_itself_would_carry_out_is_refused(shared: Backburner) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 from collections.abc import Callable, Collection
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -22,7 +23,6 @@ from backburner.model.order import Queue
 from backburner.model.policy import Policy
 from backburner.model.session import check_name
 from backburner.model.signals import SignalKind
-from backburner.model.task import Task as TaskRecord
 from backburner.runtime.approvals import Approvals
 from backburner.runtime.feed import Feed
 from backburner.runtime.queues import QueueService
@@ -85,6 +85,10 @@ class Backburner:
         store = self._store = await self._open_store()
         self._feed = Feed(store)
         self.tasks = TaskService(store, self.home, self.settings, self._feed)
+        if self._mirror is not None:
+            from backburner.runtime.mirror import fetch_output  # needs an extra
+
+            self.tasks.fetch_output = partial(fetch_output, self._mirror, self.home)
         self.inbox = SignalService(store, self._feed)
         self.approvals = Approvals(store, self._feed, self.tasks)
         await self.tasks.see_to_keeper()
@@ -102,13 +106,6 @@ class Backburner:
 
         self._mirror = shared = await postgres.open_store(self._address)
         return shared
-
-    async def fetch_output(self, task: TaskRecord) -> None:
-        """Have what a task has written here, where it runs on another machine."""
-        if self._mirror is not None:
-            from backburner.runtime.mirror import fetch_output
-
-            await fetch_output(self._mirror, self.home, task)
 
     async def __aexit__(
         self,

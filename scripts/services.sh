@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # scripts/services.sh [redis] [postgres]: installs servers, redis unless told; starts nothing.
-# Tests run redis-server as a job, because it daemonises and rewrites its title; benchmarks compare
-# with systems that need one of the two. As root from the distribution, else from a wheel into
-# .services/.
+# Tests run redis-server as a job, because it daemonises and rewrites its title, and start a PostgreSQL
+# of their own; benchmarks compare with systems that need one of the two. As root from the
+# distribution, else from a wheel into .services/.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

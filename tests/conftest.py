@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests import leftovers
+from tests import leftovers, postgres_server
 from tests.cli.nursery import Nursery
 from tests.waiting import wait_until
 
@@ -36,6 +36,13 @@ def nothing_outlives_the_run(tmp_path_factory: pytest.TempPathFactory) -> Iterat
     base = tmp_path_factory.getbasetemp()
     yield
     _expect_gone(base, lambda: [str(process) for process in leftovers.strangers_of(base)])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_database_outlives_the_run() -> Iterator[None]:
+    """Where a test has asked for one."""
+    yield
+    postgres_server.close()
 
 
 @pytest.fixture(autouse=True)

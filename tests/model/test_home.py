@@ -49,6 +49,6 @@ def test_the_home_is_the_one_given_or_of_the_environment_or_of_the_user(
 
 
 @pytest.mark.parametrize("address", ["postgresql://db/x", "postgres://db/x"])
-def test_x10_a_database_is_refused_while_there_is_no_store_for_it(address: str) -> None:
-    with pytest.raises(UsageError, match="not supported"):
+def test_x10_a_database_is_no_folder(address: str) -> None:
+    with pytest.raises(UsageError, match="no home folder"):
         resolve_home(address)

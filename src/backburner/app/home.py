@@ -1,8 +1,10 @@
 """The door: a home that is open, its sessions, queues and channels."""
 
 import asyncio
+import hashlib
 import os
 from collections.abc import Callable, Collection
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -11,7 +13,7 @@ from backburner.app.session import Session
 from backburner.app.signal import Signal
 from backburner.model.channels import Channel
 from backburner.model.errors import UsageError
-from backburner.model.home import Home, resolve_home
+from backburner.model.home import Home, is_database, resolve_home
 from backburner.model.limits import (
     DEFAULT_OWNER,
     DEFAULT_SESSION,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from backburner.app.agents import Agents
     from backburner.app.runs import Runs
     from backburner.runtime.channels import ChannelService
+    from backburner.store.postgres.mirror import Mirror
     from backburner.work.agents.adapt import AgentLike, Maker
     from backburner.work.agents.command import CommandAgent
     from backburner.work.tools.registry import Registry
@@ -51,6 +54,8 @@ class Backburner:
     def __init__(self, home: Home, settings: Settings) -> None:
         self.home = home
         self.settings = settings
+        self._address = ""
+        self._mirror: Mirror | None = None
         self._store: Store | None = None
         self._feed: Feed | None = None
         self._registry: Registry | None = None
@@ -62,14 +67,28 @@ class Backburner:
     def open(
         cls, home: str | os.PathLike[str] | None = None, *, settings: Settings | None = None
     ) -> Self:
-        """The Backburner in this home folder: given, or BACKBURNER_HOME, or the user's own."""
-        return cls(Home(resolve_home(home)), settings or settings_from_environment())
+        """The Backburner in this home folder: given, or BACKBURNER_HOME, or the user's own.
+
+        ``postgresql://…`` opens a record that many machines share. The folder then holds copies of
+        output, and nothing else.
+        """
+        settings = settings or settings_from_environment()
+        address = home if isinstance(home, str) and is_database(home) else None
+        if address is None:
+            return cls(Home(resolve_home(home)), settings)
+        name = hashlib.blake2b(address.encode(), digest_size=8).hexdigest()
+        opened = cls(Home(resolve_home(None) / f"shared-{name}", shared=True), settings)
+        opened._address = address
+        return opened
 
     async def __aenter__(self) -> Self:
-        store = open_store(self.home.root, boot_id(), lambda: making_way(self.home))
-        self._store = store
+        store = self._store = await self._open_store()
         self._feed = Feed(store)
         self.tasks = TaskService(store, self.home, self.settings, self._feed)
+        if self._mirror is not None:
+            from backburner.runtime.mirror import fetch_output  # needs an extra
+
+            self.tasks.fetch_output = partial(fetch_output, self._mirror, self.home)
         self.inbox = SignalService(store, self._feed)
         self.approvals = Approvals(store, self._feed, self.tasks)
         await self.tasks.see_to_keeper()
@@ -77,6 +96,16 @@ class Backburner:
         if self._registry is not None or self._registered_agents:
             self.runs.look_again()  # something may wait for these tools and agents
         return self
+
+    async def _open_store(self) -> Store:
+        if not self.home.shared:
+            return open_store(self.home.root, boot_id(), lambda: making_way(self.home))
+        if self._registry is not None or self._registered_agents:
+            raise _not_shared("tools and agents of an application")
+        from backburner.store.postgres import store as postgres  # an extra
+
+        self._mirror = shared = await postgres.open_store(self._address)
+        return shared
 
     async def __aexit__(
         self,
@@ -127,6 +156,8 @@ class Backburner:
             from backburner.app.runs import Runs  # slow to load, seldom needed
 
             store = self.store
+            if self.home.shared:
+                raise _not_shared("tools and agents of an application")
             assert self._feed is not None
             self._runs = Runs(self, store, self._feed)
         return self._runs
@@ -288,7 +319,16 @@ class Backburner:
     def _channels(self) -> "ChannelService":
         from backburner.runtime.channels import ChannelService  # slow to load, seldom needed
 
+        if self.home.shared:
+            raise _not_shared("channels")
         return ChannelService(self.store, self.home, self.settings)
+
+
+def _not_shared(what: str) -> UsageError:
+    return UsageError(
+        f"{what} need a home folder of their own in this version",
+        remedy="open one with Backburner.open(folder), or use run, call and schedules here",
+    )
 
 
 def settings_from_environment() -> Settings:

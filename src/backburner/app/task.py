@@ -140,6 +140,7 @@ class Task:
         Long output comes as head and tail. Give the chunk's cursor to the next read.
         """
         await self.refresh()
+        await self._backburner.tasks.fetch_output(self.record)
         return read_task_output(
             self._backburner.home,
             self.record,

@@ -98,6 +98,8 @@ class Home:
     """The folder that holds everything of one Backburner."""
 
     root: Path
+    shared: bool = False
+    """Whether the record is a database of many machines: it has no keeper then, but nodes."""
 
     @property
     def database(self) -> str:
@@ -178,12 +180,18 @@ class Home:
         return AttemptFolder(f"{self.root}/tasks/{task_id}.{attempt}")
 
 
+def is_database(text: str) -> bool:
+    """Whether it is the address of a record that many machines share, and no folder."""
+    return text.startswith(("postgresql://", "postgres://"))
+
+
 def resolve_home(given: str | os.PathLike[str] | None) -> Path:
     """The home folder: given, or BACKBURNER_HOME, or the platform's state folder."""
     text = os.fspath(given) if given is not None else os.environ.get("BACKBURNER_HOME", "")
-    if text.startswith(("postgresql://", "postgres://")):
+    if is_database(text):
         raise UsageError(
-            "a shared database is not supported by this version", remedy="give a folder"
+            "a database is no home folder",
+            remedy="in Python: Backburner.open(address); on a machine: backburner worker",
         )
     if text:
         return Path(os.path.abspath(os.path.expanduser(text)))

@@ -19,6 +19,10 @@ class SessionSummary:
     last_created_at: Instant = 0
 
 
+NAME_MAX_BYTES = 1000
+"""Every task and signal is found by them: an index has no room for more."""
+
+
 def check_name(text: str) -> None:
     """Raise UsageError for a name that the record could not give back as it was.
 
@@ -33,3 +37,8 @@ def check_name(text: str) -> None:
         ) from None
     if "\0" in text:
         raise UsageError("the name of a session or its owner cannot hold a NUL")
+    if len(text.encode()) > NAME_MAX_BYTES:
+        raise UsageError(
+            f"the name of a session or its owner has {NAME_MAX_BYTES} bytes at the most",
+            remedy="use a digest of what it is made from",
+        )

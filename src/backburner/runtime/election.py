@@ -138,7 +138,12 @@ def _holder(fd: int) -> int | None:
 
 
 def keeper_is_missing(home: Home) -> bool:
-    """Whether nobody keeps this home, or a keeper that ours may replace."""
+    """Whether nobody keeps this home, or a keeper that ours may replace.
+
+    One of a shared record has none: nodes carry its tasks out.
+    """
+    if home.shared:
+        return False
     sitting = sitting_keeper(home)
     return sitting is None or ours().may_replace(sitting.edition)
 

@@ -61,7 +61,9 @@ class Feed:
         kinds. Clear it, then look.
         """
         if not self._by_task:
-            self._seen = await self._store.last_event()
+            last = await self._store.last_event()
+            if not self._by_task:  # else somebody came meanwhile, whose news may be older
+                self._seen = last
         bell = Bell(kinds)
         self._by_task.setdefault(task_id, set()).add(bell)
         try:

@@ -14,8 +14,9 @@ from backburner.model.signals import INBOX, SignalState
 from backburner.model.states import ACTIVE, State
 from backburner.model.task import Task
 from backburner.store.protocol import Scope
+from backburner.store.record.reading import within
 from backburner.store.sqlite.filesystem import refuse_network
-from backburner.store.sqlite.reader import Reader, within
+from backburner.store.sqlite.reader import Reader
 
 _PAGE = 500
 """Tasks that are in memory at a time when all of them are asked for."""

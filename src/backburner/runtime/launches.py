@@ -11,7 +11,7 @@ from backburner.model.task import Task
 from backburner.runtime.unstarted import leave_result
 from backburner.store.protocol import Store
 from backburner.work import handover, shell
-from backburner.work.process.wrapper import Launch
+from backburner.work.process.wrapper import Launch, problem
 from backburner.work.python import with_request
 
 YOUNG_S = 3600.0
@@ -48,6 +48,8 @@ def launch_of(home: Home, task: Task) -> Launch:
     except FileNotFoundError:
         raise ValueError("what it was to be started with is gone") from None
     launch = with_request(left, task.kind, task.spec)
+    if home.shared and (reason := problem(launch)) is not None:
+        raise ValueError(reason)  # nobody could know before: it was started on another machine
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     return replace(
         launch,

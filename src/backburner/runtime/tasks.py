@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import errno
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -80,6 +80,8 @@ class TaskService:
         self.run_here: Callable[[str, Scope], asyncio.Future[Task | None] | None]
         self.run_here = lambda _task_id, _scope: None
         """The end of a task that this process itself carries out; None for all others."""
+        self.fetch_output: Callable[[Task], Awaitable[None]] = _it_is_here
+        """Have what a task has written here, where it runs on another machine."""
 
     async def see_to_keeper(self) -> None:
         """Call a keeper where active tasks have none: after a reboot, or when somebody killed it
@@ -122,7 +124,7 @@ class TaskService:
         others = [await self.find(reference, scope) for reference in options.order.after]
         after = tuple(dict.fromkeys(other.id for other in others))
         new = replace(new, order=replace(options.order, after=after))
-        reason = problem(launch)
+        reason = None if self._home.shared else problem(launch)  # which machine will it be?
         ending = Ending.failed(ErrorKind.SPAWN, reason) if reason is not None else None
         if ending is None and not options.order.after_failure:
             ending = failed_before(others)
@@ -300,6 +302,10 @@ class TaskService:
     def describe(self, task: Task) -> dict[str, Any]:
         """The task as JSON, with how much output there is now."""
         return describe(self._home, task)
+
+
+async def _it_is_here(_task: Task) -> None:
+    """The output of every task of a home lies in it."""
 
 
 def check_grace(grace_s: object) -> None:

@@ -121,6 +121,14 @@ class ProcessWorker:
             return _LOOK_EVERY_S
         return min(max(0, due - clock.now()) / clock.SECOND, _LOOK_EVERY_S)
 
+    async def end_what_is_lost(self) -> None:
+        """End jobs whose attempts are over in the record: somebody took this machine for dead."""
+        jobs = dict(self._jobs)  # before the look at the record, which knows of all these then
+        ours = {(task.id, task.attempt) for task in await self._store.kept()}
+        for task_id, job in jobs.items():
+            if (task_id, job.task.attempt) not in ours:
+                await job.end_tree(0)
+
     def look_again(self) -> None:
         """End the present wait for a reason to look."""
         self._bell.set()

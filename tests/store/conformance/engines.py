@@ -1,16 +1,22 @@
 """The engines that have to pass this suite. A further one adds a class and a line to ENGINES."""
 
+import asyncio
 import stat
 from pathlib import Path
 from typing import Protocol
 
+from backburner.store.postgres import store as postgres
 from backburner.store.protocol import Store
 from backburner.store.sqlite.store import open_store
+from tests import postgres_server
 from tests.store.raw import check_file
 
 
 class Engine(Protocol):
     """How this suite gets at records of one kind."""
+
+    share: float
+    """How much of a long test it goes through: where each step is a round trip, not all."""
 
     async def create(self, folder: Path) -> str:
         """Make an empty record; its address, which another process can use too."""
@@ -28,6 +34,8 @@ class Engine(Protocol):
 class SqliteEngine:
     """The embedded store: an address is a home folder."""
 
+    share = 1.0
+
     async def create(self, folder: Path) -> str:
         return str(folder / "home")
 
@@ -44,4 +52,19 @@ class SqliteEngine:
         assert {path.name for path in home.iterdir()} <= {"backburner.db", "write.lock", "wake"}
 
 
-ENGINES: dict[str, Engine] = {"sqlite": SqliteEngine()}
+class PostgresEngine:
+    """The shared store: an address is that of a database."""
+
+    share = 0.2
+
+    async def create(self, folder: Path) -> str:
+        return await asyncio.to_thread(postgres_server.server().create)
+
+    async def open(self, address: str) -> Store:
+        return await postgres.open_store(address)
+
+    async def drop(self, address: str) -> None:
+        await asyncio.to_thread(postgres_server.server().drop, address)
+
+
+ENGINES: dict[str, Engine] = {"sqlite": SqliteEngine(), "postgres": PostgresEngine()}

@@ -17,6 +17,7 @@ from backburner.store.protocol import Scope, Store
 from tests.conftest import REPOSITORY
 from tests.store.conformance.conftest import OpenAnother
 from tests.store.conformance.crowd import OWNER, TIGHT_LIMIT
+from tests.store.conformance.engines import ENGINES
 from tests.store.conformance.making import ENDINGS, PLACE
 
 PROCESSES = 32
@@ -59,11 +60,12 @@ async def test_x1_x2_thirty_two_processes_lose_nothing_and_double_nothing(
 
 async def run_crowd(engine: str, address: str) -> list[list[Any]]:
     """All processes at once; what they wrote."""
+    rounds = round(ROUNDS * ENGINES[engine].share)
     module = "tests.store.conformance.crowd"
     crowd: list[Process] = []
     try:
         for number in range(PROCESSES):
-            command = [sys.executable, "-m", module, engine, address, str(number), str(ROUNDS)]
+            command = [sys.executable, "-m", module, engine, address, str(number), str(rounds)]
             crowd.append(
                 await asyncio.create_subprocess_exec(
                     *command, cwd=REPOSITORY, stdin=PIPE, stdout=PIPE

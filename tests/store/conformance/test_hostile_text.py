@@ -94,7 +94,7 @@ async def test_promise_1_a_text_that_no_database_holds_stops_no_change(
 
 @pytest.mark.parametrize("name", WHOLE)
 async def test_promise_2_hostile_names_keep_sessions_apart(store: Store, name: str) -> None:
-    text = WHOLE[name]
+    text = WHOLE[name][:900]  # check_name lets nobody use a longer one
     strange = Scope(f"o{text}", f"s{text}")
     mine = await ended(store, "bg_1", scope=strange)
     await ended(store, "bg_2", scope=Scope(f"{text}o", f"{text}s1"))

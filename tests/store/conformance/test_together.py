@@ -6,6 +6,8 @@ Begins and ends come in crowds; a store may write many of them by one statement.
 import asyncio
 from typing import Any
 
+import pytest
+
 from backburner.model.ending import Ending
 from backburner.model.errors import Conflict, LimitReached
 from backburner.model.events import EventKind
@@ -136,3 +138,45 @@ async def test_a_silent_one_and_one_that_has_asked_end_among_many(store: Store) 
     states = {signal.key: signal.state for signal in await store.signals(EVERYTHING)}
     assert states.pop(end_key("bg_asks")) == states.pop(end_key("bg_plain")) == "pending"
     assert list(states.values()) == ["dropped"], "nobody has to answer any more"
+
+
+async def test_e3_an_end_leaves_its_room_to_the_begin_that_waits_with_it(
+    store: Store,
+) -> None:
+    await store.begin(new("bg_1"), HERE, limit=1)
+    (_, fresh), ended = await asyncio.gather(
+        store.begin(new("bg_2"), HERE, limit=1), store.finish("bg_1", 1, Ending.succeeded())
+    )
+    assert fresh
+    assert ended is not None
+
+
+@pytest.mark.parametrize("session", ["caf\u00e9", "half\udcff", 'tab\tand "quote"'])
+async def test_a_session_of_any_name_is_counted_and_told(store: Store, session: str) -> None:
+    scope = Scope("local", session)
+    await store.begin(new("bg_1", session), HERE, limit=1)
+    with pytest.raises(LimitReached):
+        await store.begin(new("bg_2", session), HERE, limit=1)
+    assert await store.finish("bg_1", 1, Ending.succeeded()) is not None
+    assert [task.id for task in await store.newest(scope, limit=5)] == ["bg_1"]
+    assert len(await store.signals(scope)) == 1
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\udcffb", "a\ue000\ue001b", "a\\u0000\\ud800b"])
+async def test_promise_1_a_text_that_no_database_holds_stops_none_of_many(
+    store: Store, text: str
+) -> None:
+    wanted = [
+        NewTask(f"bg_{number}", "local", text, Kind.TOOL, text, {"tool": "t", text: text})
+        for number in range(3)
+    ]
+    await asyncio.gather(*(store.begin(each, HERE, limit=3) for each in wanted))
+    ending = Ending.succeeded(result={text: text}, summary=text)
+    answers = await asyncio.gather(*(store.finish(each.id, 1, ending) for each in wanted))
+    for each, answer in zip(wanted, answers, strict=True):
+        assert answer is not None
+        assert answer == await store.get(each.id), "as it was written"
+        assert (answer.spec, answer.result) == (each.spec, {text: text})
+        assert (answer.summary or "")[:: len(answer.summary or "") - 1] == "ab"
+    signals = await store.signals(Scope("local", text))
+    assert [signal.data["summary"] for signal in signals] == [text] * 3

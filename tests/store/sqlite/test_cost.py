@@ -122,7 +122,7 @@ async def steps(store: SqliteStore, call: Call) -> int:
 
     connections: list[apsw.Connection] = [
         store._read._connection,  # pyright: ignore[reportPrivateUsage]
-        store._writer._connection,  # pyright: ignore[reportPrivateUsage]
+        store._commits._connection,  # pyright: ignore[reportPrivateUsage]
     ]
     for connection in connections:
         connection.set_progress_handler(counted, STEP)

@@ -14,7 +14,7 @@ from backburner.store.sqlite.connection import connect, is_empty, pragma
 from backburner.store.sqlite.migrations import is_current, migrate, migrations
 from backburner.store.sqlite.queries import sql_file
 from backburner.store.sqlite.reader import Reader
-from backburner.store.sqlite.transaction import Statements
+from backburner.store.sqlite.statements import Statements
 from tests.store.conformance.making import ADA, ENDINGS, PLACE, get, queued
 from tests.store.raw import Raw
 from tests.store.sqlite.conftest import Open

@@ -14,8 +14,8 @@ import pytest
 
 from backburner.model.errors import StoreError
 from backburner.store.sqlite.connection import connect
+from backburner.store.sqlite.statements import Statements
 from backburner.store.sqlite.store import SqliteStore
-from backburner.store.sqlite.transaction import Statements
 from backburner.store.sqlite.writer import WriteLock, Writer
 from tests.store.conformance.making import ADA, PLENTY, get, new_task, queued
 from tests.store.raw import Raw

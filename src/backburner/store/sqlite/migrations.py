@@ -19,7 +19,7 @@ from backburner.store.sqlite.connection import (
     uses_wal,
 )
 from backburner.store.sqlite.queries import SQL_FOLDER, sql_file
-from backburner.store.sqlite.transaction import Statements
+from backburner.store.sqlite.statements import Statements
 
 _NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
 

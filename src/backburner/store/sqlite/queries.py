@@ -1,24 +1,18 @@
 """The named statements of `sql/queries.sql`, loaded once."""
 
 import os
-import re
 from functools import cache
 
-from backburner.store.sqlite.rows import (
-    CHANGED_TASK,
-    JOINED_TASK,
-    LIGHT_TASK,
-    MESSAGE,
-    QUESTION,
-    SIGNAL,
-    TASK_COLUMNS,
-)
-from backburner.store.sqlite.schedule_reading import SCHEDULE
-from backburner.store.sqlite.token_reading import COLUMNS as TOKEN
+from backburner.store.record.queries import named
 
 SQL_FOLDER = os.path.join(os.path.dirname(__file__), "sql")
 
-_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
+_OPEN_QUESTION = """CASE t.state WHEN 'input_required' THEN (
+    SELECT json_object('id', q.id, 'text', q.text, 'asked_at', q.asked_at,
+                       'schema', json(q.schema)) FROM question q
+    WHERE q.task = t.seq AND q.attempt = t.attempt AND q.answer IS NULL AND q.withdrawn = 0
+      AND q.approval = 0
+    ORDER BY q.seq LIMIT 1) END"""
 
 
 def sql_file(name: str) -> str:
@@ -29,20 +23,7 @@ def sql_file(name: str) -> str:
 
 @cache
 def _all() -> dict[str, str]:
-    parts = _NAME.split(sql_file("queries.sql"))
-    return {
-        name: "\n".join(line for line in body.splitlines() if line and not line.startswith("--"))
-        .replace("{task}", JOINED_TASK)
-        .replace("{light}", LIGHT_TASK)
-        .replace("{changed}", CHANGED_TASK)
-        .replace("{columns}", TASK_COLUMNS)
-        .replace("{signal}", SIGNAL)
-        .replace("{question}", QUESTION)
-        .replace("{schedule}", SCHEDULE)
-        .replace("{message}", MESSAGE)
-        .replace("{token}", TOKEN)
-        for name, body in zip(parts[1::2], parts[2::2], strict=True)
-    }
+    return named(sql_file("queries.sql"), open_question=_OPEN_QUESTION)
 
 
 def query(name: str) -> str:

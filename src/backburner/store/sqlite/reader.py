@@ -1,53 +1,29 @@
 """Reading the record: a connection of its own, no event loop needed.
 
-Every read is one indexed statement with a bounded answer out of the page cache, quicker than a
-hand-over to a thread, so callers run it where they are. It is also all that `backburner ls` loads.
+Every read is answered out of the page cache, quicker than a hand-over to a thread, so callers run
+it where they are. It is also all that `backburner ls` loads.
 """
 
-import json
 import os
-from collections.abc import Collection, Sequence
-from dataclasses import replace
 from typing import Any
 
 import apsw
 
-from backburner.model import clock
-from backburner.model.channels import Channel
-from backburner.model.clock import Instant
 from backburner.model.errors import StoreError
-from backburner.model.events import Event
-from backburner.model.messages import Message
-from backburner.model.order import LONGEST_RETRY_S, Queue, Wait
-from backburner.model.questions import Question
-from backburner.model.signals import Signal, SignalKind, SignalState
-from backburner.model.states import ACTIVE, Kind, State
-from backburner.model.task import StopRequest, Task
-from backburner.model.worker import Worker
-from backburner.store.protocol import Scope
-from backburner.store.sqlite.browsing import NEWEST, BrowsingReader
+from backburner.store.record import reading
+from backburner.store.record.leases import BootClock
+from backburner.store.record.transaction import Row
 from backburner.store.sqlite.connection import connect, explain, pragma
 from backburner.store.sqlite.migrations import is_current, refuse_newer
-from backburner.store.sqlite.rows import (
-    to_channel,
-    to_event,
-    to_json,
-    to_message,
-    to_question,
-    to_queue,
-    to_signal,
-    to_task,
-    to_wait,
-)
-from backburner.store.sqlite.schedule_reading import ScheduleReader
-from backburner.store.sqlite.token_reading import TokenReader
-from backburner.store.sqlite.transaction import Row, Statements
+from backburner.store.sqlite.statements import Statements
 
 
-class Reader(ScheduleReader, TokenReader, BrowsingReader):
+class Reader(reading.Reader):
     """The read half of the embedded store."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, boot_id: str = "") -> None:
+        """Without a boot, one that does not ask what can be claimed."""
+        self._leases = BootClock(boot_id)
         self._path = path
         self._connection = connect(path, readonly=True, create=False)
         self._statements = Statements(self._connection)
@@ -81,193 +57,6 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
         except apsw.Error as error:
             raise explain(error, self._path) from error
 
-    def _tasks(self, name: str, /, **values: Any) -> list[Task]:
-        """The tasks of a statement; those that wait for something say for what."""
-        tasks = [to_task(row) for row in self._rows(name, **values)]
-        if not any(map(_may_wait, tasks)):
-            return tasks
-        waits = self.waits()
-        return [replace(task, wait=waits.get(task.id)) for task in tasks]
-
-    def get(self, task_id: str, scope: Scope | None = None) -> Task | None:
-        """See Store.get."""
-        for task in self._tasks("task_get", id=task_id):
-            if scope is None or within(task, scope):
-                return task
-        return None
-
-    def find(self, prefix: str, scope: Scope, limit: int) -> list[Task]:
-        """See Store.find."""
-        return self._tasks(
-            "task_find", prefix=prefix, owner=scope.owner, session=scope.session, limit=limit
-        )
-
-    def newest(
-        self,
-        scope: Scope,
-        *,
-        limit: int,
-        states: Sequence[State] = (),
-        before: int | None = None,
-    ) -> list[Task]:
-        """See Store.newest."""
-        values: dict[str, Any] = {
-            "owner": scope.owner,
-            "states": to_json(states),
-            "before": NEWEST if before is None else before,
-            "limit": limit,
-        }
-        if states and set(states) <= set(ACTIVE):  # few, among many that have ended
-            return self._tasks("task_newest_active", session=scope.session, **values)
-        if scope.session is None:
-            return self._tasks("task_newest_of_owner", **values)
-        return self._tasks("task_newest_of_session", session=scope.session, **values)
-
-    def active(self, kind: Kind | None = None) -> list[Task]:
-        """See Store.active."""
-        return self._tasks("task_active", kind=kind)
-
-    def parked(self, scope: Scope) -> int:
-        """See Store.parked."""
-        return self._rows("tasks_parked", owner=scope.owner, session=scope.session)[0][0]
-
-    def workers(self) -> list[Worker]:
-        """See Store.workers."""
-        return [Worker(*row) for row in self._rows("workers")]
-
-    def tasks_of_worker(self, worker_id: str) -> list[Task]:
-        """See Store.tasks_of_worker."""
-        return self._tasks("tasks_of_worker", worker=worker_id)
-
-    def stops_of_worker(self, worker_id: str) -> dict[str, StopRequest]:
-        """See Store.stops_of_worker."""
-        rows = self._rows("tasks_to_stop_of_worker", worker=worker_id)
-        return {task_id: StopRequest(at, grace_s) for task_id, at, grace_s in rows}
-
-    def waiting_for_application(self, limit: int = 1000) -> list[Task]:
-        """See Store.waiting_for_application."""
-        return self._tasks("tasks_for_applications", limit=limit)
-
-    def kept(self) -> list[Task]:
-        """See Store.kept."""
-        return self._tasks("task_kept")
-
-    def any_active(self) -> bool:
-        """Whether a keeper is needed."""
-        return bool(self._rows("task_any_active")[0][0])
-
-    def waiting_for_keeper(self, limit: int = 1000) -> list[Task]:
-        """See Store.waiting_for_keeper."""
-        rows = self._rows("task_waiting_for_keeper", limit=limit, **_retry_times())
-        return [to_task(row) for row in rows]
-
-    def waits(self) -> dict[str, Wait]:
-        """See Store.waits."""
-        return dict(to_wait(row) for row in self._rows("task_waits", **_retry_times()))
-
-    def next_due(self) -> Instant | None:
-        """See Store.next_due."""
-        return self._rows("task_next_due", now=clock.now())[0][0]
-
-    def events(self, task_id: str, *, after: int, limit: int) -> list[Event]:
-        """See Store.events."""
-        return [
-            to_event(row)
-            for row in self._rows("events_of_task", id=task_id, after=after, limit=limit)
-        ]
-
-    def events_since(self, seq: int, *, limit: int) -> list[Event]:
-        """See Store.events_since."""
-        return [to_event(row) for row in self._rows("events_since", seq=seq, limit=limit)]
-
-    def last_event(self) -> int:
-        """See Store.last_event."""
-        return self._rows("event_last")[0][0]
-
-    def any_free_signal(self, query: str, boot_id: str, **values: str | None) -> bool:
-        """Whether one of the statements that find signals to claim would find any."""
-        now = clock.boot_now()
-        return bool(self._rows(query, limit=1, boot=boot_id, boot_now=now, **values))
-
-    def signals(
-        self,
-        scope: Scope,
-        *,
-        states: Sequence[SignalState],
-        task: str | None,
-        channel: str | None = None,
-        after: int,
-        limit: int,
-    ) -> list[Signal]:
-        """See Store.signals."""
-        values: dict[str, Any] = {
-            "owner": scope.owner,
-            "channel": channel,
-            "states": to_json(states),
-            "after": after,
-            "limit": limit,
-        }
-        if task is not None:
-            rows = self._rows("signals_of_task", task=task, session=scope.session, **values)
-        elif scope.session is None:
-            rows = self._rows("signals_of_owner", **values)
-        else:
-            rows = self._rows("signals_of_session", session=scope.session, **values)
-        return [to_signal(row) for row in rows]
-
-    def questions(self, task_id: str) -> list[Question]:
-        """See Store.questions."""
-        return [to_question(row) for row in self._rows("questions_of_task", task=task_id)]
-
-    def answers(self) -> list[Question]:
-        """See Store.answers."""
-        return [to_question(row) for row in self._rows("questions_answered")]
-
-    def next_message(self, task_id: str, attempt: int, after: int) -> Message | None:
-        """The first that has not reached the task."""
-        rows = self._rows("message_next", task=task_id, attempt=attempt, after=after)
-        return to_message(rows[0]) if rows else None
-
-    def messages(self, limit: int = 1000) -> list[Message]:
-        """See Store.messages."""
-        return [to_message(row) for row in self._rows("messages_for_processes", limit=limit)]
-
-    def session_ended(self, scope: Scope) -> bool:
-        """See Store.session_ended."""
-        return bool(self._rows("session_has_ended", owner=scope.owner, session=scope.session))
-
-    def queues(self) -> list[Queue]:
-        """See Store.queues."""
-        return [to_queue(row) for row in self._rows("queues")]
-
-    def channels(self) -> list[Channel]:
-        """See Store.channels."""
-        return [to_channel(row) for row in self._rows("channels")]
-
-    def next_delivery(self, boot_id: str, busy: Collection[str] = ()) -> int | None:
-        """See Store.next_delivery."""
-        return self._rows("signals_next_push", boot=boot_id, busy=to_json(sorted(busy)))[0][0]
-
-    def wished(self, scope: Scope) -> frozenset[SignalKind] | None:
-        """See Store.wished."""
-        rows = self._rows("wish_of_session", owner=scope.owner, session=scope.session)
-        return frozenset(map(SignalKind, json.loads(rows[0][0]))) if rows else None
-
-    def prunable(
-        self, before: int, scope: Scope | None, limit: int, after: Task | None
-    ) -> list[Task]:
-        """See Store.prunable."""
-        rows = self._rows(
-            "task_prunable",
-            before=before,
-            after=after.finished_at if after else -1,
-            after_seq=after.seq if after else -1,
-            owner=scope.owner if scope else None,
-            session=scope.session if scope else None,
-            limit=limit,
-        )
-        return [to_task(row) for row in rows]
-
     def data_version(self) -> int:
         """Changes when another connection has committed."""
         return pragma(self._connection, "data_version")
@@ -275,19 +64,3 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
-
-
-def _may_wait(task: Task) -> bool:
-    ordered = task.queue is not None or bool(task.after) or task.not_before is not None
-    return ordered and task.state is State.QUEUED
-
-
-def _retry_times() -> dict[str, Instant]:
-    """Now, and the latest time that anything can wait for: later ones are of a clock set back."""
-    now = clock.now()
-    return {"now": now, "latest": now + round(LONGEST_RETRY_S * clock.SECOND)}
-
-
-def within(task: Task, scope: Scope) -> bool:
-    """Whether the task exists for this caller."""
-    return task.owner == scope.owner and scope.session in (None, task.session)

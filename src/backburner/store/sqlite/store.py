@@ -4,38 +4,32 @@ import asyncio
 import contextlib
 import errno
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
-from backburner.model.channels import Channel
-from backburner.model.clock import Instant
 from backburner.model.errors import StoreError, StoreFull, StoreUnusable
-from backburner.model.events import Event
 from backburner.model.home import Home
-from backburner.model.messages import Message
-from backburner.model.order import Queue, Wait
-from backburner.model.questions import Question
-from backburner.model.signals import Signal, SignalKind, SignalState
-from backburner.model.states import Kind, State
-from backburner.model.task import StopRequest, Task
-from backburner.model.worker import Worker
-from backburner.store.protocol import Scope
+from backburner.store.record import reading
+from backburner.store.record.leases import BootClock
+from backburner.store.record.messages import MessageChanges
+from backburner.store.record.questions import QuestionChanges
+from backburner.store.record.reads import Reads
+from backburner.store.record.runs import RunChanges
+from backburner.store.record.schedules import ScheduleChanges
+from backburner.store.record.settings import SettingChanges
+from backburner.store.record.signals import SignalChanges
+from backburner.store.record.tasks import TaskChanges
+from backburner.store.record.tokens import TokenChanges
 from backburner.store.sqlite import wal
-from backburner.store.sqlite.browsing import BrowsingReads
 from backburner.store.sqlite.connection import connect
 from backburner.store.sqlite.filesystem import refuse_network, refused_kind
-from backburner.store.sqlite.messages import MessageChanges
 from backburner.store.sqlite.migrations import is_current, is_older, migrate, refuse_newer
-from backburner.store.sqlite.questions import QuestionChanges
 from backburner.store.sqlite.reader import Reader
-from backburner.store.sqlite.runs import RunChanges
-from backburner.store.sqlite.schedules import ScheduleChanges
-from backburner.store.sqlite.settings import SettingChanges
-from backburner.store.sqlite.signals import SignalChanges
-from backburner.store.sqlite.tasks import TaskChanges
-from backburner.store.sqlite.tokens import TokenChanges
 from backburner.store.sqlite.wake import WakeFolder
 from backburner.store.sqlite.writer import WriteLock, Writer
+
+Result = TypeVar("Result")
 
 MakingWay = Callable[[], contextlib.AbstractContextManager[None]]
 
@@ -52,14 +46,14 @@ class SqliteStore(
     ScheduleChanges,
     SettingChanges,
     TokenChanges,
-    BrowsingReads,
+    Reads,
 ):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
     def __init__(self, home: Home, boot_id: str, making_way: MakingWay) -> None:
         """Opens the record, and brings it to the newest shape. `open_store` is the way in."""
         self._home = home
-        self._boot_id = boot_id
+        self._leases = BootClock(boot_id)
         self._loop = asyncio.get_running_loop()
         self._listeners: dict[object, Callable[[], None]] = {}
         with contextlib.ExitStack() as opened:  # where one step fails, the others are undone
@@ -74,11 +68,11 @@ class SqliteStore(
                 with making_way() if old else contextlib.nullcontext(), self._lock.in_time():
                     migrate(connection)
                     wal.grow(home.database)
-            self._read = Reader(home.database)
+            self._read = Reader(home.database, boot_id)
             opened.callback(self._read.close)
             self._wake = WakeFolder(home.wake)
             opened.pop_all()
-        self._writer = Writer(
+        self._writer = self._commits = Writer(
             connection,
             self._lock,
             changed=self._changed,
@@ -89,7 +83,7 @@ class SqliteStore(
         if self._socket is not None:
             self._loop.add_reader(self._socket.fileno(), self._woken)
         self._seen_version = self._read.data_version()
-        self._look = self._loop.call_later(_LOOK_EVERY_S, self._look_again)
+        self._next_look = self._loop.call_later(_LOOK_EVERY_S, self._look_again)
         self._closed = False
 
     # Waking
@@ -101,8 +95,8 @@ class SqliteStore(
         self._changed()
 
     def _look_again(self) -> None:
-        self._look = self._loop.call_later(_LOOK_EVERY_S, self._look_again)
-        self._writer.give_up_waiting()
+        self._next_look = self._loop.call_later(_LOOK_EVERY_S, self._look_again)
+        self._commits.give_up_waiting()
         version = self._read.data_version()
         if version != self._seen_version:
             self._seen_version = version
@@ -124,116 +118,18 @@ class SqliteStore(
     def outdated(self) -> bool:
         return self._read.outdated is not None
 
-    async def get(self, task_id: str, scope: Scope | None = None) -> Task | None:
-        return self._read.get(task_id, scope)
-
-    async def find(self, prefix: str, scope: Scope, limit: int) -> list[Task]:
-        return self._read.find(prefix, scope, limit)
-
-    async def newest(
-        self,
-        scope: Scope,
-        *,
-        limit: int,
-        states: Sequence[State] = (),
-        before: int | None = None,
-    ) -> list[Task]:
-        return self._read.newest(scope, limit=limit, states=states, before=before)
-
-    async def active(self, kind: Kind | None = None) -> list[Task]:
-        return self._read.active(kind)
-
-    async def kept(self) -> list[Task]:
-        return self._read.kept()
-
-    async def waiting_for_keeper(self) -> list[Task]:
-        return self._read.waiting_for_keeper()
-
-    async def parked(self, scope: Scope) -> int:
-        return self._read.parked(scope)
-
-    async def workers(self) -> list[Worker]:
-        return self._read.workers()
-
-    async def tasks_of_worker(self, worker_id: str) -> list[Task]:
-        return self._read.tasks_of_worker(worker_id)
-
-    async def stops_of_worker(self, worker_id: str) -> dict[str, StopRequest]:
-        return self._read.stops_of_worker(worker_id)
-
-    async def waiting_for_application(self) -> list[Task]:
-        return self._read.waiting_for_application()
-
-    async def events(self, task_id: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
-        return self._read.events(task_id, after=after, limit=limit)
-
-    async def events_since(self, seq: int, *, limit: int = 1000) -> list[Event]:
-        return self._read.events_since(seq, limit=limit)
-
-    async def last_event(self) -> int:
-        return self._read.last_event()
-
-    async def signals(
-        self,
-        scope: Scope,
-        *,
-        states: Sequence[SignalState] = (),
-        task: str | None = None,
-        channel: str | None = None,
-        after: int = 0,
-        limit: int = 100,
-    ) -> list[Signal]:
-        return self._read.signals(
-            scope, states=states, task=task, channel=channel, after=after, limit=limit
-        )
-
-    async def prunable(
-        self, before: int, scope: Scope | None, limit: int, *, after: Task | None = None
-    ) -> list[Task]:
-        return self._read.prunable(before, scope, limit, after)
-
-    async def any_active(self) -> bool:
-        return self._read.any_active()
-
-    async def waits(self) -> dict[str, Wait]:
-        return self._read.waits()
-
-    async def next_due(self) -> Instant | None:
-        return self._read.next_due()
-
-    async def questions(self, task_id: str) -> list[Question]:
-        return self._read.questions(task_id)
-
-    async def answers(self) -> list[Question]:
-        return self._read.answers()
-
-    async def messages(self) -> list[Message]:
-        return self._read.messages()
-
-    async def session_ended(self, scope: Scope) -> bool:
-        return self._read.session_ended(scope)
-
-    async def queues(self) -> list[Queue]:
-        return self._read.queues()
-
-    async def channels(self) -> list[Channel]:
-        return self._read.channels()
-
-    async def next_delivery(self, busy: Collection[str] = ()) -> int | None:
-        return self._read.next_delivery(self._boot_id, busy)
-
-    async def wished(self, scope: Scope) -> frozenset[SignalKind] | None:
-        return self._read.wished(scope)
+    async def _look(self, read: Callable[[reading.Reader], Result]) -> Result:
+        return read(self._read)
 
     async def close(self) -> None:
         if self._closed:
             return
         self._closed = True
-        self._look.cancel()
+        self._next_look.cancel()
         if self._socket is not None:
             self._loop.remove_reader(self._socket.fileno())
         # Off the loop, so that callers who still wait for the last commit get their answers.
-        ended = await asyncio.to_thread(self._writer.close)
+        ended = await asyncio.to_thread(self._commits.close)
         if self._socket is not None:
             self._socket.close()
         self._wake.close()

@@ -14,25 +14,23 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
-from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from collections.abc import Callable, Generator
+from queue import Empty
+from typing import TypeVar
 
 import apsw
 
-from backburner.model.errors import StoreBusy, StoreClosed, StoreError
+from backburner.model.errors import StoreBusy, StoreError
+from backburner.store.record.entrance import Asked, Entrance, Spoilt, answer, carry_out
+from backburner.store.record.together import Together, groups
 from backburner.store.sqlite.connection import explain
-from backburner.store.sqlite.together import Together, Waiting, groups
-from backburner.store.sqlite.transaction import Statements
+from backburner.store.sqlite.statements import Statements
 
 Order = TypeVar("Order")
 Result = TypeVar("Result")
 
 _BATCH = 512
 """Bounds the time that one transaction holds the lock against other processes."""
-
-_PIECE = 64
-"""So many come to the thread at once, which may be so many too many for the bound above."""
 
 LONGEST_WAIT_S = 20.0
 """For the lock of the other processes, each of which has it for milliseconds: one that was stopped
@@ -100,34 +98,6 @@ class WriteLock:
         os.close(self._fd)
 
 
-class _Waiting(Waiting):
-    """An operation and the future that its caller waits for."""
-
-    __slots__ = ("error", "future", "result", "then")
-
-    def __init__(
-        self,
-        kind: Together[Any, Any] | None,
-        order: Any,
-        then: Callable[[Any], None] | None,
-        future: asyncio.Future[Any],
-    ) -> None:
-        super().__init__(kind, order)
-        self.then = then
-        self.future = future
-        self.result: Any = None
-        self.error: BaseException | None = None
-
-    def settle(self) -> None:
-        """In the caller's loop."""
-        if self.future.done():
-            return  # the caller went away; what was written stays written
-        if self.error is not None:
-            self.future.set_exception(self.error)
-        else:
-            self.future.set_result(self.result)
-
-
 class Writer:
     """Owns the writing connection; nothing else in the process writes. For one event loop."""
 
@@ -149,16 +119,13 @@ class Writer:
         self._lock = lock
         self._changed = changed
         self._wake_others = wake_others
-        self._loop = asyncio.get_running_loop()
         self._before = before
         self._closing = False
         self._hands = threading.Lock()
-        self._in_hand: list[_Waiting] = []
+        self._in_hand: list[Asked] = []
         self._waits_since: float | None = None
-        self._entrance = threading.Lock()
-        self._closed = False
-        self._arriving: list[_Waiting] = []
-        self._queue: SimpleQueue[list[_Waiting] | None] = SimpleQueue()
+        self._entrance = Entrance()
+        self._queue = self._entrance.queue
         self._thread = threading.Thread(target=self._run, name="backburner-writer", daemon=True)
         self._thread.start()
 
@@ -171,45 +138,21 @@ class Writer:
 
         ``then`` is called with its result after the commit and before anyone else can write.
         """
-        return await self._queued(None, operation, then)
+        return await self._entrance.ask(None, operation, then)
 
     def write_together(self, kind: Together[Order, Result], order: Order) -> asyncio.Future[Result]:
         """The same for one of a kind, which may share its statements with others.
 
         Who gives up waiting cancels the future and not the write.
         """
-        return self._queued(kind, order, None)
-
-    def _queued(
-        self, kind: Together[Any, Any] | None, order: Any, then: Callable[[Any], None] | None
-    ) -> asyncio.Future[Any]:
-        future: asyncio.Future[Any] = self._loop.create_future()
-        with self._entrance:  # nothing may queue up behind the end, where nobody would answer
-            if self._closed:
-                raise StoreClosed("the record is closed", remedy="open it again")
-            if not self._arriving:  # the thread is woken once for all of one turn of the loop
-                self._loop.call_soon(self._hand_over)
-            self._arriving.append(_Waiting(kind, order, then, future))
-        return future
-
-    def _hand_over(self) -> None:
-        with self._entrance:
-            self._hand_over_arrived()
-
-    def _hand_over_arrived(self) -> None:
-        for at in range(0, len(self._arriving), _PIECE):
-            self._queue.put(self._arriving[at : at + _PIECE])
-        self._arriving = []
+        return self._entrance.ask(kind, order)
 
     def close(self) -> bool:
         """Write what waits, then stop. Blocks for as long as the last commit takes.
 
         False where the lock cannot be had: its thread still waits for it, and needs it open.
         """
-        with self._entrance:
-            self._closed = True
-            self._hand_over_arrived()
-            self._queue.put(None)
+        self._entrance.close()
         while self._thread.is_alive():
             self._thread.join(1.0)
             if self._is_stuck():  # it ends with the process, and writes nothing before
@@ -239,10 +182,10 @@ class Writer:
             error = self._lock.busy()
             for waiting in given_up:
                 waiting.error = error
-            self._settle(given_up)
+            self._entrance.settle(given_up)
 
     @contextlib.contextmanager
-    def _alone(self) -> Generator[list[_Waiting]]:
+    def _alone(self) -> Generator[list[Asked]]:
         """The lock; what is still to be written when it is had."""
         self._waits_since = time.monotonic()
         with self._lock:
@@ -268,30 +211,31 @@ class Writer:
                 )
                 for waiting in done:
                     waiting.error = failure
-                self._settle(done)
+                self._entrance.settle(done)
             else:
                 # Not for nothing: who looks for work in vain would wake itself, without end.
                 changed = self._connection.total_changes() != before
-                self._settle(done, changed=changed)  # first the callers, who wait
+                # First the callers, who wait.
+                self._entrance.settle(done, self._changed if changed else None)
                 if changed:
                     self._wake_others()
             if self._closing:
                 return
 
-    def _commit(self, done: list[_Waiting]) -> None:
+    def _commit(self, done: list[Asked]) -> None:
         """Run and commit ``done`` and what arrives meanwhile."""
         self._take_more(done)  # where the record is locked, all who wait hear of it at once
         if not done:
             return
         try:
             self._transaction(done, self._attempt_at_once)
-        except _Spoilt:
+        except Spoilt:
             self._transaction(done, self._attempt_apart)
         for waiting in done:
             if waiting.then is not None and waiting.error is None:
                 waiting.then(waiting.result)
 
-    def _transaction(self, done: list[_Waiting], attempt: Callable[[list[_Waiting]], None]) -> None:
+    def _transaction(self, done: list[Asked], attempt: Callable[[list[Asked]], None]) -> None:
         run = self._statements.command
         run("BEGIN IMMEDIATE")
         try:
@@ -308,7 +252,7 @@ class Writer:
                 run("ROLLBACK")
             raise
 
-    def _take_more(self, done: list[_Waiting]) -> None:
+    def _take_more(self, done: list[Asked]) -> None:
         try:
             while len(done) < _BATCH:
                 waiting = self._queue.get_nowait()
@@ -319,54 +263,27 @@ class Writer:
         except Empty:
             pass
 
-    def _settle(self, done: list[_Waiting], *, changed: bool = False) -> None:
-        """In the loop, and in one go: to wake it costs as much as a few statements."""
-
-        def settle() -> None:
-            for waiting in done:
-                waiting.settle()
-            if changed:
-                self._changed()
-
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            self._loop.call_soon_threadsafe(settle)
-
-    def _attempt_apart(self, group: list[_Waiting]) -> None:
+    def _attempt_apart(self, group: list[Asked]) -> None:
         run = self._statements.command
         for each in group:
             run("SAVEPOINT operation")
             try:
                 self._attempt_at_once([each])
-            except _Spoilt as spoilt:
+            except Spoilt as spoilt:
                 run("ROLLBACK TO operation")
                 each.error = spoilt.error
             run("RELEASE operation")
 
-    def _attempt_at_once(self, group: list[_Waiting]) -> None:
+    def _attempt_at_once(self, group: list[Asked]) -> None:
         before = self._connection.total_changes()
-        kind = group[0].kind
         try:
-            answers: Sequence[Any] = (
-                [each.order(self._statements) for each in group]
-                if kind is None
-                else kind.carry_out(self._statements, [each.order for each in group])
-            )
+            answers = carry_out(self._statements, group)
         except Exception as error:
             if not self._connection.in_transaction:
                 raise  # SQLite gave up the whole transaction: a full disk does that
             if isinstance(error, apsw.Error):
                 error = explain(error, self._connection.filename)
             if len(group) > 1 or self._connection.total_changes() != before:
-                raise _Spoilt(error) from None
+                raise Spoilt(error) from None
             answers = [error]
-        for each, answer in zip(group, answers, strict=True):
-            failed = isinstance(answer, Exception)
-            each.error, each.result = (answer, None) if failed else (None, answer)
-
-
-class _Spoilt(Exception):
-    """An operation has failed after it had changed something, which must not be committed."""
-
-    def __init__(self, error: Exception) -> None:
-        super().__init__()
-        self.error = error
+        answer(group, answers)

@@ -1,6 +1,5 @@
 """The ends of tasks, many at once: each with its event and its signal, in one transaction."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,9 +14,14 @@ from backburner.model.task import Task
 from backburner.model.telling import end_text
 from backburner.model.wake import Wake, wake_of
 from backburner.store.protocol import Output
-from backburner.store.sqlite.rows import change_row, ending_columns, storable, to_json, to_task
-from backburner.store.sqlite.together import Together
-from backburner.store.sqlite.transaction import Statements, ending_data, telling
+from backburner.store.record.rows import (
+    change_row,
+    ending_columns,
+    to_json,
+    to_task,
+)
+from backburner.store.record.together import Together
+from backburner.store.record.transaction import Statements, ending_data, telling
 
 _SOURCES = {state: sources(state) for state in State}
 
@@ -47,7 +51,7 @@ def end_tasks(run: Statements, ends: Sequence[End]) -> list[Task | None]:
     """
     now = clock.now()
     wanted = [[end.task, end.attempt, _SOURCES[end.ending.state]] for end in ends]
-    found: list[list[Any]] = json.loads(run.many("tasks_to_end", now=now, wanted=wanted)[0][0])
+    found = run.found("tasks_to_end", now=now, wanted=wanted)
     if not found:
         return [None] * len(ends)
     ended: dict[int, Task] = {}
@@ -58,7 +62,7 @@ def end_tasks(run: Statements, ends: Sequence[End]) -> list[Task | None]:
         place: int = may_end[0]
         asked, count, finished_at, *row = may_end[1:]
         end = ends[place]
-        change_row(row, finished_at=finished_at, **_changes(end))
+        change_row(row, finished_at=finished_at, **_changes(run, end))
         rows.append(ending_columns(row))
         ended[place] = task = to_task((*row, SignalState.PENDING, None, None))
         data = ending_data(end.ending, end.leftovers)
@@ -83,21 +87,21 @@ def end_tasks(run: Statements, ends: Sequence[End]) -> list[Task | None]:
 ENDS = Together(end_tasks, subject=lambda end: end.task, turn=0)
 
 
-def _changes(end: End) -> dict[str, Any]:
+def _changes(run: Statements, end: End) -> dict[str, Any]:
     """What an end writes; a result, counts or sizes that were noted before stay."""
     ending, error = end.ending, end.ending.error
     changes: dict[str, Any] = {
         "state": ending.state,
         "exit_code": ending.exit_code,
         "error_kind": error.kind if error else None,
-        "error_message": storable(error.message) if error else None,
-        "summary": ending.summary and storable(ending.summary),
+        "error_message": run.kept(error.message) if error else None,
+        "summary": ending.summary and run.kept(ending.summary),
         "leftovers": end.leftovers,
     }
     if ending.result is not None:
-        changes["result"] = storable(to_json(ending.result))
+        changes["result"] = run.kept(to_json(ending.result))
     if end.usage is not None:
-        changes["usage"] = storable(to_json(dict(end.usage)))
+        changes["usage"] = run.kept(to_json(dict(end.usage)))
     if end.output is not None:
         changes["output_bytes"] = end.output.total
         changes["dropped_bytes"] = end.output.dropped

@@ -1,8 +1,7 @@
 """The changes of tasks: created, claimed, tried again, ended, and what is noted about them."""
 
-import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 
 from backburner.model import clock
@@ -14,12 +13,12 @@ from backburner.model.order import known_queues
 from backburner.model.states import State
 from backburner.model.task import EndedFor, NewTask, Place, Task
 from backburner.store.protocol import Facts, Output, Scope
-from backburner.store.sqlite.changes import Changes
-from backburner.store.sqlite.ends import ENDS, End, end_task
-from backburner.store.sqlite.messages import tell_activity
-from backburner.store.sqlite.reader import within
-from backburner.store.sqlite.rows import to_json
-from backburner.store.sqlite.transaction import Statements, ending_data
+from backburner.store.record.changes import Changes
+from backburner.store.record.ends import ENDS, End, end_task
+from backburner.store.record.messages import tell_activity
+from backburner.store.record.reading import within
+from backburner.store.record.rows import to_json
+from backburner.store.record.transaction import Statements, ending_data
 
 
 class TaskChanges(Changes):
@@ -103,7 +102,7 @@ class TaskChanges(Changes):
         output: Output | None = None,
         leftovers: int = 0,
         usage: Mapping[str, int] | None = None,
-    ) -> "asyncio.Future[Task | None]":
+    ) -> Awaitable[Task | None]:
         return self._writer.write_together(
             ENDS, End(task_id, attempt, ending, output, leftovers, usage)
         )
@@ -158,7 +157,7 @@ class TaskChanges(Changes):
             if facts.signal is not None:
                 run.tell(task, facts.signal, now)
             if facts.detail is not None:
-                tell_activity(run, task, facts.detail, now, self._boot_id)
+                tell_activity(run, task, facts.detail, now, self._leases)
             return True
 
         return await self._writer.write(operation)

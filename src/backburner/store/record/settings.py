@@ -7,9 +7,9 @@ from backburner.model.channels import Channel
 from backburner.model.errors import Conflict
 from backburner.model.signals import SignalKind
 from backburner.store.protocol import Scope
-from backburner.store.sqlite.changes import Changes
-from backburner.store.sqlite.rows import to_json
-from backburner.store.sqlite.transaction import Statements
+from backburner.store.record.changes import Changes
+from backburner.store.record.rows import to_json
+from backburner.store.record.transaction import Statements
 
 _REMEMBERED = 86400 * clock.SECOND
 """That a session has ended, though it has no tasks any more that could tell it anything."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Generic, TypeVar
 
-from backburner.store.sqlite.transaction import Statements
+from backburner.store.record.transaction import Statements
 
 Order = TypeVar("Order")
 Answer = TypeVar("Answer")

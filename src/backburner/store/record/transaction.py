@@ -1,13 +1,10 @@
 """What happens inside one transaction: statements by name, and the steps that changes share.
 
-The only code that hands values to SQLite, for reading and for writing.
+How statements reach a database, and what it makes of texts, is the affair of its own `Statements`.
 """
 
-import json
 from collections.abc import Sequence
-from typing import Any, cast
-
-import apsw
+from typing import Any
 
 from backburner.model import clock
 from backburner.model.clock import Instant
@@ -16,8 +13,7 @@ from backburner.model.events import EventKind
 from backburner.model.signals import NewSignal, SignalKind, SignalState
 from backburner.model.task import Task
 from backburner.model.wake import Wake, wake_of
-from backburner.store.sqlite.queries import query
-from backburner.store.sqlite.rows import storable, to_json, to_task
+from backburner.store.record.rows import to_json, to_task
 
 Row = tuple[Any, ...]
 Start = tuple[str, int]
@@ -27,24 +23,9 @@ Start = tuple[str, int]
 class Statements:
     """Runs the named statements on one connection."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        self.connection = connection
-        # apsw's types name a class that Python 3.11 does not have, so they are unknown to us.
-        self._execute: Any = connection.cursor().execute  # pyright: ignore[reportUnknownMemberType]
-
-    def command(self, text: str) -> None:
-        """Run a statement that has neither a name nor values: BEGIN and its like."""
-        self._execute(text)
-
     def rows(self, name: str, /, **values: Any) -> list[Row]:
         """Every row of a statement."""
-        try:
-            return self._execute(query(name), values).fetchall()
-        except UnicodeEncodeError:  # nothing was run yet
-            # Bytes that are no UTF-8, such as Python makes surrogates of in a file name. Escaped,
-            # they come back as they were from JSON, and are readable in other texts.
-            escaped = {key: _escape(value) for key, value in values.items()}
-            return self._execute(query(name), escaped).fetchall()
+        raise NotImplementedError
 
     def row(self, name: str, /, **values: Any) -> Row | None:
         """The first row; the statement is run to its end."""
@@ -62,13 +43,15 @@ class Statements:
 
     def many(self, name: str, /, **values: Any) -> list[Row]:
         """The same for many: a list among the values is given as JSON, with a list for each."""
-        texts = {key: _as_json(value) for key, value in values.items()}
-        try:
-            return self._execute(query(name), texts).fetchall()
-        except UnicodeEncodeError:  # escaped in each cell, as it would have been by itself
-            return self._execute(
-                query(name), {key: _as_json(_escape(value)) for key, value in values.items()}
-            ).fetchall()
+        raise NotImplementedError
+
+    def found(self, name: str, /, **values: Any) -> list[list[Any]]:
+        """The rows that such a statement finds, which may come as one JSON."""
+        raise NotImplementedError
+
+    def kept(self, text: str) -> str:
+        """A text as it comes back, where not everything can be held as it is."""
+        raise NotImplementedError
 
     def tell(
         self, task: Task, signal: NewSignal, now: Instant, *, start: Start | None = None
@@ -81,12 +64,7 @@ class Statements:
 
         Answers what became of it in the inbox, by key: nothing of one that was told before.
         """
-        if not signals:
-            return {}
-        (last,) = self.rows("signal_last")[0]
-        self.many("signals_insert", signals=signals)
-        (states,) = self.rows("signals_after", seq=last)[0]
-        return {key: SignalState(state) for key, state in json.loads(states).items()}
+        raise NotImplementedError
 
 
 def telling(
@@ -106,18 +84,6 @@ def telling(
 
 
 _NOT_ON_THE_SCREEN = (SignalKind.CANCELED, SignalKind.MESSAGE)
-
-
-def _escape(value: Any) -> Any:
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, list | tuple):
-        return [_escape(each) for each in cast("Sequence[Any]", value)]
-    return value
-
-
-def _as_json(value: Any) -> Any:
-    return to_json(value) if isinstance(value, list) else value
 
 
 def ending_data(ending: Ending, leftovers: int = 0) -> dict[str, Any]:

@@ -62,17 +62,10 @@ _COLUMNS = [
     "usage",
 ]
 
-_OPEN_QUESTION = """CASE t.state WHEN 'input_required' THEN (
-    SELECT json_object('id', q.id, 'text', q.text, 'asked_at', q.asked_at,
-                       'schema', json(q.schema)) FROM question q
-    WHERE q.task = t.seq AND q.attempt = t.attempt AND q.answer IS NULL AND q.withdrawn = 0
-      AND q.approval = 0
-    ORDER BY q.seq LIMIT 1) END"""
-
 JOINED_TASK = ", ".join(
-    [*(f"t.{name}" for name in _COLUMNS), "s.state", "s.delivered_at", _OPEN_QUESTION]
+    [*(f"t.{name}" for name in _COLUMNS), "s.state", "s.delivered_at", "{open_question}"]
 )
-"""For a SELECT that joins the signal of the end as `s`."""
+"""For a SELECT that joins the signal of the end as `s`; what is left open is for queries.py."""
 
 LIGHT_TASK = JOINED_TASK.replace("t.result,", "NULL,")
 """The same without results, each of which may be a megabyte, for an answer of many."""
@@ -126,9 +119,9 @@ def to_json(value: Any) -> str:
     return _ENCODER.encode(value)
 
 
-def storable(text: str) -> str:
-    """A text as SQLite takes it, with bytes that are no UTF-8 escaped; see `Statements.rows`."""
-    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+def from_database(text: str) -> Any:
+    """JSON that a database has made, which does not know what a text stands for: not strict."""
+    return json.loads(text, strict=False)
 
 
 def to_task(row: tuple[Any, ...]) -> Task:
@@ -183,8 +176,12 @@ def to_task(row: tuple[Any, ...]) -> Task:
         usage=json.loads(usage) if usage else None,
         signal_state=SignalState(signal_state) if signal_state else None,
         signal_delivered_at=signal_delivered_at,
-        question=Question(task_id, **json.loads(question), attempt=attempt) if question else None,
+        question=_open_question(task_id, attempt, question) if question else None,
     )
+
+
+def _open_question(task_id: str, attempt: int, question: str) -> Question:
+    return Question(task_id, **from_database(question), attempt=attempt)
 
 
 def to_question(row: tuple[Any, ...]) -> Question:

@@ -1,8 +1,6 @@
 """The changes of runs: tasks that an application carries out in itself, and those applications."""
 
-import asyncio
-import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +11,11 @@ from backburner.model.events import EventKind
 from backburner.model.states import Kind, State
 from backburner.model.task import NewTask, Place, Task
 from backburner.model.worker import Worker
-from backburner.store.sqlite.changes import Changes
-from backburner.store.sqlite.rows import to_json
-from backburner.store.sqlite.tasks import same_or_conflict
-from backburner.store.sqlite.together import Together
-from backburner.store.sqlite.transaction import Statements
+from backburner.store.record.changes import Changes
+from backburner.store.record.rows import from_database, to_json
+from backburner.store.record.tasks import same_or_conflict
+from backburner.store.record.together import Together
+from backburner.store.record.transaction import Statements
 
 
 class RunChanges(Changes):
@@ -31,7 +29,7 @@ class RunChanges(Changes):
         limit: int | None,
         parked: bool = False,
         began_at: Instant | None = None,
-    ) -> "asyncio.Future[Begun]":
+    ) -> "Awaitable[Begun]":
         begin = Begin(task, to_json(task.spec), place, limit, parked, began_at)
         return self._writer.write_together(BEGINS, begin)
 
@@ -80,8 +78,8 @@ def begin_tasks(run: Statements, begins: Sequence[Begin]) -> list[Begun | Except
     ((last, taken, counts),) = run.many(
         "tasks_before_begin", ids=[begin.task.id for begin in begins], sorts=sorts
     )
-    there = frozenset(json.loads(taken))
-    active = dict(zip(sorts, json.loads(counts), strict=True))
+    there = frozenset(from_database(taken))
+    active = dict(zip(sorts, from_database(counts), strict=True))
     now = clock.now()
     rows: list[Sequence[Any]] = []
     events: list[Sequence[Any]] = []

@@ -21,12 +21,12 @@ from backburner.model.schedule import (
     Turn,
 )
 from backburner.store.protocol import Scope
-from backburner.store.sqlite.changes import Changes
-from backburner.store.sqlite.ends import End, end_task
-from backburner.store.sqlite.rows import to_json
-from backburner.store.sqlite.schedule_reading import to_schedule
-from backburner.store.sqlite.tasks import insert_task
-from backburner.store.sqlite.transaction import Statements
+from backburner.store.record.changes import Changes
+from backburner.store.record.ends import End, end_task
+from backburner.store.record.rows import to_json
+from backburner.store.record.schedule_reading import to_schedule
+from backburner.store.record.tasks import insert_task
+from backburner.store.record.transaction import Statements
 
 _SAME = (
     "owner", "session", "kind", "title", "cron", "at", "zone", "missed", "overlap", "jitter_s",
@@ -39,24 +39,24 @@ class ScheduleChanges(Changes):
     """See `backburner.store.schedules.ScheduleStore` for what each method promises."""
 
     async def schedule(self, schedule_id: str, scope: Scope | None = None) -> Schedule | None:
-        return self._read.schedule(schedule_id, scope)
+        return await self._look(lambda read: read.schedule(schedule_id, scope))
 
     async def find_schedules(self, prefix: str, scope: Scope, limit: int) -> list[Schedule]:
-        return self._read.find_schedules(prefix, scope, limit)
+        return await self._look(lambda read: read.find_schedules(prefix, scope, limit))
 
     async def schedules(
         self, scope: Scope, *, states: Sequence[ScheduleState] = ()
     ) -> list[Schedule]:
-        return self._read.schedules(scope, states)
+        return await self._look(lambda read: read.schedules(scope, states))
 
     async def due_schedules(self, now: Instant, limit: int) -> list[Schedule]:
-        return self._read.due_schedules(now, limit)
+        return await self._look(lambda read: read.due_schedules(now, limit))
 
     async def next_firing(self) -> Instant | None:
-        return self._read.next_firing()
+        return await self._look(lambda read: read.next_firing())
 
     async def firings(self, schedule_id: str, *, limit: int = 50) -> list[Firing]:
-        return self._read.firings(schedule_id, limit)
+        return await self._look(lambda read: read.firings(schedule_id, limit))
 
     async def add_schedule(self, new: NewSchedule, *, limit: int) -> tuple[Schedule, bool]:
         spec = to_json(new.spec)

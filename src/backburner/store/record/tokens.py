@@ -3,18 +3,18 @@
 from backburner.model import clock
 from backburner.model.clock import Instant
 from backburner.model.tokens import Token
-from backburner.store.sqlite.changes import Changes
-from backburner.store.sqlite.token_reading import to_token
+from backburner.store.record.changes import Changes
+from backburner.store.record.token_reading import to_token
 
 
 class TokenChanges(Changes):
     """See `backburner.store.tokens.TokenStore` for what each method promises."""
 
     async def token(self, token_id: str) -> Token | None:
-        return self._read.token(token_id)
+        return await self._look(lambda read: read.token(token_id))
 
     async def tokens(self) -> list[Token]:
-        return self._read.tokens()
+        return await self._look(lambda read: read.tokens())
 
     async def add_token(self, token: Token) -> bool:
         added = await self._count(

@@ -9,11 +9,11 @@ from backburner.model.questions import APPROVAL_SCHEMA, is_yes
 from backburner.model.signals import NewSignal, SignalKind, ask_key
 from backburner.model.task import Task
 from backburner.store.protocol import Scope
-from backburner.store.sqlite.changes import Changes
-from backburner.store.sqlite.reader import within
-from backburner.store.sqlite.rows import to_json
-from backburner.store.sqlite.tasks import request_stop
-from backburner.store.sqlite.transaction import Statements
+from backburner.store.record.changes import Changes
+from backburner.store.record.reading import within
+from backburner.store.record.rows import to_json
+from backburner.store.record.tasks import request_stop
+from backburner.store.record.transaction import Statements
 
 
 class QuestionChanges(Changes):

@@ -11,16 +11,15 @@ from backburner.model.task import Task
 from backburner.model.telling import said_text
 from backburner.model.wake import ACTIVITY_EVERY_S, Wake, wake_of
 from backburner.store.protocol import Scope
-from backburner.store.sqlite.changes import Changes
-from backburner.store.sqlite.reader import Reader, within
-from backburner.store.sqlite.rows import to_json
-from backburner.store.sqlite.transaction import Statements
+from backburner.store.record.changes import Changes
+from backburner.store.record.leases import LeaseClock
+from backburner.store.record.reading import within
+from backburner.store.record.rows import to_json
+from backburner.store.record.transaction import Statements
 
 
 class MessageChanges(Changes):
     """See `backburner.store.protocol.Store` for what each method promises."""
-
-    _read: Reader
 
     async def send_message(self, task_id: str, scope: Scope, text: str) -> int | None:
         def operation(run: Statements) -> int | None:
@@ -44,10 +43,10 @@ class MessageChanges(Changes):
 
     async def next_message(self, task_id: str, attempt: int, after: int = 0) -> Message | None:
         # Read first: whoever waits for a message looks at every change, and seldom finds one.
-        message = self._read.next_message(task_id, attempt, after)
-        while message is not None and not await self.taken(task_id, attempt, message.number):
-            message = self._read.next_message(task_id, attempt, message.number)
-        return message
+        message = await self._look(lambda read: read.next_message(task_id, attempt, after))
+        if message is None or await self.taken(task_id, attempt, message.number):
+            return message
+        return await self.next_message(task_id, attempt, message.number)
 
     async def taken(self, task_id: str, attempt: int, number: int) -> bool:
         return bool(
@@ -55,7 +54,9 @@ class MessageChanges(Changes):
         )
 
 
-def tell_activity(run: Statements, task: Task, detail: str, now: Instant, boot_id: str) -> None:
+def tell_activity(
+    run: Statements, task: Task, detail: str, now: Instant, leases: LeaseClock
+) -> None:
     """What a task says it is doing, where its session wants to hear of it: the latest, in time."""
     if wake_of(task.spec) is not Wake.ON_ACTIVITY or task.state.terminal:
         return
@@ -73,7 +74,7 @@ def tell_activity(run: Statements, task: Task, detail: str, now: Instant, boot_i
         return
     row = run.row("task_get_events", id=task.id)
     number = row[0] if row else 0
-    start = (boot_id, clock.boot_now() + wait) if wait > 0 else None
+    start = (leases.boot, leases.now() + wait) if wait > 0 else None
     run.tell(
         task,
         NewSignal(SignalKind.MESSAGE, activity_key(task.id, number), text, data),

@@ -1,24 +1,18 @@
 """The changes of signals: claimed, acknowledged, failed, dropped, sent again."""
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
 
 from backburner.model import clock
 from backburner.model.errors import StoreError
 from backburner.model.signals import GIVEN_UP, Signal
 from backburner.store.protocol import Scope
-from backburner.store.sqlite.changes import Changes
-from backburner.store.sqlite.rows import to_json, to_signal
-from backburner.store.sqlite.transaction import Statements
-
-if TYPE_CHECKING:
-    from backburner.store.sqlite.reader import Reader
+from backburner.store.record.changes import Changes
+from backburner.store.record.rows import to_json, to_signal
+from backburner.store.record.transaction import Statements
 
 
 class SignalChanges(Changes):
     """See `backburner.store.protocol.Store` for what each method promises."""
-
-    _read: "Reader"
 
     async def claim_signals(
         self, scope: Scope, *, consumer: str, limit: int, lease_s: float
@@ -41,27 +35,27 @@ class SignalChanges(Changes):
     async def _take(
         self, query: str, consumer: str, lease_s: float, limit: int, **values: str | None
     ) -> list[Signal]:
-        if not self._any_free(query, **values):
+        if not await self._any_free(query, **values):
             return []
 
         def operation(run: Statements) -> list[Signal]:
-            boot_now = clock.boot_now()
-            free = run.rows(query, limit=limit, boot=self._boot_id, boot_now=boot_now, **values)
+            boot_now = self._leases.now()
+            free = run.rows(query, limit=limit, boot=self._leases.boot, boot_now=boot_now, **values)
             rows = run.rows(
                 "signals_claim",
                 seqs=to_json([seq for (seq,) in free]),
                 consumer=consumer,
-                boot=self._boot_id,
+                boot=self._leases.boot,
                 lease_until=boot_now + round(lease_s * clock.SECOND),
             )
             return sorted((to_signal(row) for row in rows), key=lambda signal: signal.seq)
 
         return await self._writer.write(operation)
 
-    def _any_free(self, query: str, **values: str | None) -> bool:
+    async def _any_free(self, query: str, **values: str | None) -> bool:
         """To claim is to write, and mostly there is nothing. Who gets what is decided there."""
         try:
-            return self._read.any_free_signal(query, self._boot_id, **values)
+            return await self._look(lambda read: read.any_free_signal(query, **values))
         except StoreError:
             return True  # the claim says what is wrong
 
@@ -84,17 +78,17 @@ class SignalChanges(Changes):
         return await self._count(
             "signals_renew",
             consumer=consumer,
-            boot=self._boot_id,
-            lease_until=clock.boot_now() + round(lease_s * clock.SECOND),
+            boot=self._leases.boot,
+            lease_until=self._leases.now() + round(lease_s * clock.SECOND),
         )
 
     async def postpone_signals(self, keys: Sequence[str], wait_s: float, *, consumer: str) -> int:
-        begin = clock.boot_now() + round(wait_s * clock.SECOND)
+        begin = self._leases.now() + round(wait_s * clock.SECOND)
         return await self._count(
             "signals_postpone",
             keys=to_json(keys),
             consumer=consumer,
-            boot=self._boot_id,
+            boot=self._leases.boot,
             **{"from": begin},
         )
 
@@ -108,8 +102,8 @@ class SignalChanges(Changes):
             reason=reason,
             consumer=consumer,
             retry_at=retry_at,
-            boot=self._boot_id,
-            lease_until=clock.boot_now() + wait,
+            boot=self._leases.boot,
+            lease_until=self._leases.now() + wait,
         )
         return bool(failed)
 

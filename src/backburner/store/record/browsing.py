@@ -8,11 +8,10 @@ from backburner.model.session import SessionSummary
 from backburner.model.signals import Signal, SignalState
 from backburner.model.states import State
 from backburner.model.task import Task
-from backburner.store.sqlite.rows import to_json, to_signal
+from backburner.store.record.rows import to_json, to_signal
 
 if TYPE_CHECKING:
     from backburner.store.protocol import Scope
-    from backburner.store.sqlite.reader import Reader
 
 NEWEST = 2**62
 """Above every number: for a page that begins at the end."""
@@ -73,29 +72,3 @@ class BrowsingReader:
             summary.counts[State(state)] = count
             summary.last_created_at = max(summary.last_created_at, newest)
         return [*found.values()]
-
-
-class BrowsingReads:
-    """The same for the store."""
-
-    _read: "Reader"
-
-    async def children(self, task_id: str, scope: "Scope", *, limit: int = 200) -> list[Task]:
-        return self._read.children(task_id, scope, limit)
-
-    async def ended_since(self, at: Instant, scope: "Scope", *, limit: int) -> list[Task]:
-        return self._read.ended_since(at, scope, limit)
-
-    async def newest_signals(
-        self,
-        scope: "Scope",
-        *,
-        states: Sequence[SignalState] = (),
-        channel: str | None = None,
-        before: int | None = None,
-        limit: int,
-    ) -> list[Signal]:
-        return self._read.newest_signals(scope, states, channel, before, limit)
-
-    async def sessions(self, scope: "Scope", *, recent: int) -> list[SessionSummary]:
-        return self._read.sessions(scope, recent)

@@ -1,0 +1,1 @@
+"""The shared store: one PostgreSQL database that many machines read and write."""

@@ -1,0 +1,107 @@
+"""Connections to the database, and its failures in our words.
+
+Promises: a connection that is cut off, or whose other end hangs, is noticed within half a minute; a
+transaction that is left open ends; no error holds a password.
+"""
+
+import contextlib
+from collections.abc import Generator
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.types.numeric import Int8Dumper
+from psycopg.types.string import StrDumper
+
+from backburner.model.errors import StoreBusy, StoreError, StoreFull, StoreUnusable
+
+SCHEMA = "backburner"
+"""Our tables, and those of the engine, stand apart from what else the database holds."""
+
+PATIENCE_S = 20.0
+"""How long a change or a look waits for a database that restarts or is cut off."""
+
+_SETTINGS = {
+    "search_path": SCHEMA,
+    # Who holds the lock of the writers and stops (Ctrl-Z, a cut cable) must not keep all others.
+    "idle_in_transaction_session_timeout": "10s",
+    "lock_timeout": f"{PATIENCE_S:g}s",
+    "statement_timeout": "60s",
+    "jit": "off",
+    "timezone": "UTC",
+    # The promise says: on disk.
+    "synchronous_commit": "on",
+}
+_LINE = {
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 3,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,
+}
+
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+def conninfo(address: str) -> str:
+    """What libpq takes; what the address itself says wins."""
+    options = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
+    try:
+        given = conninfo_to_dict(address)
+        given["options"] = f"{options} {given.get('options') or ''}".strip()
+        given.setdefault("application_name", "backburner")
+        return make_conninfo("", **{**_LINE, **given})
+    except psycopg.ProgrammingError as error:
+        raise StoreUnusable(
+            "the address of the database is not one",
+            remedy="write it as postgresql://user@host:5432/database",
+        ) from error
+
+
+def connect(address: str) -> Connection:
+    """A connection that commits by itself, unless a transaction is begun.
+
+    psycopg.Error where there is none to be had; the caller may try again.
+    """
+    connection = psycopg.connect(conninfo(address), autocommit=True)
+    # One type for each kind of value: else a statement is planned anew for each size of number,
+    # and what a text is compared with would be checked as if it were to be written.
+    connection.adapters.register_dumper(int, Int8Dumper)
+    connection.adapters.register_dumper(str, StrDumper)
+    return connection
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether the connection is gone, and another one may do."""
+    return isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)) and not isinstance(
+        error,
+        (psycopg.errors.DiskFull, psycopg.errors.QueryCanceled, psycopg.errors.LockNotAvailable),
+    )
+
+
+@contextlib.contextmanager
+def explained() -> Generator[None]:
+    """Failures of the database, in our words."""
+    try:
+        yield
+    except psycopg.Error as error:
+        raise explain(error) from error
+
+
+def explain(error: psycopg.Error) -> StoreError:
+    """The same failure in our words, with a remedy."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, psycopg.errors.DiskFull):
+        return StoreFull("no room on the disk of the database", remedy="free some space")
+    if isinstance(error, psycopg.errors.LockNotAvailable):
+        return StoreBusy(
+            f"another process has been writing to the record for more than {PATIENCE_S:g} s",
+            remedy="see who holds an advisory lock in pg_locks, and end that one",
+        )
+    if is_lost(error):
+        return StoreUnusable(
+            f"the database cannot be reached: {said}",
+            remedy="check its address, and that it runs and lets this user in",
+        )
+    return StoreError(f"the database refused: {said}")

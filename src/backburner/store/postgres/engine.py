@@ -1,0 +1,53 @@
+"""Procrastinate as the engine: its jobs lie in the same database, so that a task and its job are
+written in one transaction, and neither exists without the other.
+
+Only functions and queries of Procrastinate's own schema are used.
+"""
+
+from collections.abc import Sequence
+
+from backburner.store.engine import Dispatch, Job
+from backburner.store.record.rows import to_json
+from backburner.store.record.transaction import Statements
+
+TASK = "backburner"
+"""What a worker of Procrastinate has to know how to do."""
+
+QUEUE = "default"
+"""Of tasks that name none."""
+
+
+def schema() -> str:
+    """The tables and functions of Procrastinate."""
+    from procrastinate.schema import SchemaManager  # slow to load, and seldom needed
+
+    return SchemaManager.get_schema()
+
+
+class Procrastinate:
+    """See `backburner.store.engine.Engine` for what each method promises."""
+
+    def dispatch(self, run: Statements, due: Sequence[Dispatch]) -> None:
+        """See Engine.dispatch."""
+        self.delay(run, due)
+
+    def delay(self, run: Statements, later: Sequence[Dispatch]) -> None:
+        """See Engine.delay."""
+        run.rows(
+            "jobs_defer",
+            name=TASK,
+            queues=to_json([each.queue for each in later]),
+            tasks=to_json([each.job.task for each in later]),
+            attempts=to_json([each.job.attempt for each in later]),
+            job_keys=to_json([each.job.key for each in later]),
+            times=to_json([each.not_before for each in later]),
+        )
+
+    def cancel(self, run: Statements, jobs: Sequence[Job]) -> None:
+        """See Engine.cancel."""
+        run.rows("jobs_cancel", job_keys=to_json([job.key for job in jobs]))
+
+    def stalled(self, run: Statements, silent_s: float) -> list[Job]:
+        """See Engine.stalled."""
+        rows = run.rows("jobs_stalled", name=TASK, silent_s=float(silent_s))
+        return [Job(task, attempt) for task, attempt in rows]

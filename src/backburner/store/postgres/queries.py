@@ -1,0 +1,55 @@
+"""The named statements of `sql/queries.sql`, loaded once, as psycopg takes them."""
+
+import os
+import re
+from dataclasses import dataclass
+from functools import cache
+
+from backburner.store.record.queries import named
+
+SQL_FOLDER = os.path.join(os.path.dirname(__file__), "sql")
+
+_OPEN_QUESTION = """CASE t.state WHEN 'input_required' THEN (
+    SELECT json_build_object('id', q.id, 'text', q.text, 'asked_at', q.asked_at,
+                             'schema', q.schema::json)::text FROM question q
+    WHERE q.task = t.seq AND q.attempt = t.attempt AND q.answer IS NULL AND NOT q.withdrawn
+      AND NOT q.approval
+    ORDER BY q.seq LIMIT 1) END"""
+
+_VALUE = re.compile(r"(?<![:']):([a-z_]+)")
+_LIST = re.compile(r"(?<![:']):([a-z_]+)::\w+\[\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One statement."""
+
+    text: bytes
+    lists: frozenset[str]
+    """The values of it that are lists: the record gives them as JSON."""
+    writes: bool
+
+
+def sql_file(name: str) -> str:
+    """The text of a file beside this one."""
+    with open(os.path.join(SQL_FOLDER, name), encoding="utf-8") as file:
+        return file.read()
+
+
+@cache
+def _all() -> dict[str, Query]:
+    statements = named(sql_file("queries.sql"), open_question=_OPEN_QUESTION)
+    return {name: _query(text) for name, text in statements.items()}
+
+
+def _query(text: str) -> Query:
+    return Query(
+        text=_VALUE.sub(r"%(\1)s", text.replace("%", "%%")).encode(),
+        lists=frozenset(_LIST.findall(text)),
+        writes=re.search(r"\b(INSERT|UPDATE|DELETE)\b", text) is not None,
+    )
+
+
+def query(name: str) -> Query:
+    """The statement of this name."""
+    return _all()[name]

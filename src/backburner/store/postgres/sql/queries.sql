@@ -1,0 +1,1083 @@
+-- Every statement that the store runs, by name. A line `-- name:` opens a statement; the comment
+-- under it says what it is for. {task} and {changed} stand for
+-- the columns of a task in the order of rows.py, in a SELECT and in a RETURNING; {signal} likewise.
+-- A value with :: and [] is a list, one with ::jsonb has a list for each of many. One writer at a
+-- time: what is read here cannot change before the commit, so that no statement locks a row.
+
+-- name: task_insert
+-- A task that has not started, or that could not; nothing where the id is taken.
+INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, max_runtime_s,
+                  parent, schedule, hand_over, queue, after, after_failure, retries_left, events)
+VALUES (:id, :owner, :session, :kind, :title, :spec, 'queued', :now, :max_runtime_s,
+        :parent, :schedule, :hand_over, :queue, :after, :after_failure, :retries, 1)
+ON CONFLICT (id) DO NOTHING
+RETURNING {changed};
+
+-- name: task_count_active
+-- How many tasks of a kind its session has: those that wait in queues, or all others. Not those
+-- that wait for an earlier firing of their schedule, of which only one runs at a time; nor parked
+-- calls, which have a limit of their own.
+SELECT count(*) FROM task
+WHERE owner = :owner AND session = :session AND kind = :kind
+  AND state IN ('queued', 'running', 'input_required')
+  AND NOT (state = 'queued' AND schedule IS NOT NULL AND after IS NOT NULL)
+  AND parked_at IS NULL AND (queue IS NOT NULL AND state = 'queued') = :in_queue;
+
+-- name: task_get
+-- One task by its whole id.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end' WHERE t.id = :id;
+
+-- name: task_find
+-- Tasks by the beginning of their id.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.id >= :prefix AND t.id < :prefix || '~' AND t.owner = :owner
+  AND (:session::text IS NULL OR t.session = :session)
+ORDER BY t.seq DESC LIMIT :limit;
+
+-- name: task_newest_of_session
+-- The newest tasks of one session; `states` is a JSON list, empty for all.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.owner = :owner AND t.session = :session AND t.seq < :before
+  AND (cardinality(:states::text[]) = 0 OR t.state = ANY(:states::text[]))
+ORDER BY t.seq DESC LIMIT :limit;
+
+-- name: task_newest_of_owner
+-- The newest tasks of all sessions of an owner.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.owner = :owner AND t.seq < :before
+  AND (cardinality(:states::text[]) = 0 OR t.state = ANY(:states::text[]))
+ORDER BY t.seq DESC LIMIT :limit;
+
+-- name: task_newest_active
+-- The newest tasks that have not ended, of one session or of all of an owner.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.state IN ('queued', 'running', 'input_required') AND t.owner = :owner
+  AND (:session::text IS NULL OR t.session = :session) AND t.seq < :before
+  AND t.state = ANY(:states::text[])
+ORDER BY t.seq DESC LIMIT :limit;
+
+-- name: task_active
+-- Everything that has not ended, and everything that left processes behind.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.seq IN (SELECT seq FROM task
+                WHERE state IN ('queued', 'running', 'input_required')
+                UNION SELECT seq FROM task WHERE leftovers > 0)
+  AND (:kind::text IS NULL OR t.kind = :kind)
+ORDER BY t.seq;
+
+-- name: task_kept
+-- Everything of that which the keeper looks after: processes, and not what applications carry out.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.seq IN (SELECT seq FROM task
+                WHERE state IN ('queued', 'running', 'input_required')
+                UNION SELECT seq FROM task WHERE leftovers > 0)
+  AND t.hand_over IS NOT NULL AND t.worker IS NULL
+ORDER BY t.seq;
+
+-- name: task_any_active
+-- Whether a keeper is needed.
+SELECT EXISTS (SELECT 1 FROM task WHERE state IN ('queued', 'running', 'input_required'))
+    OR EXISTS (SELECT 1 FROM task WHERE leftovers > 0)
+    OR EXISTS (SELECT 1 FROM signal
+               WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'))
+    OR EXISTS (SELECT 1 FROM schedule WHERE state = 'active');
+
+-- name: task_waiting_for_keeper
+-- What the keeper must start, stop, or fail because another one failed. What waits for its time (which
+-- a clock that was set back cannot make longer than `latest`), for other tasks or for a place in its
+-- queue is none of it. Stops come first: thousands that are to be started must not hide them.
+WITH due AS (
+    SELECT seq, queue, row_number() OVER (PARTITION BY queue ORDER BY seq) AS place
+    FROM task
+    WHERE state = 'queued' AND hand_over IS NOT NULL
+      AND (not_before IS NULL OR not_before <= :now OR not_before > :latest)
+      AND (after IS NULL OR NOT EXISTS (SELECT 1 FROM json_array_elements_text(task.after::json) a (id)
+                                        JOIN task d ON d.id = a.id WHERE d.finished_at IS NULL))
+)
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.seq IN (SELECT due.seq FROM due LEFT JOIN queue q ON q.name = due.queue
+                WHERE due.queue IS NULL
+                   OR (NOT q.paused AND place <= q.width - (
+                          SELECT count(*) FROM task r
+                          WHERE r.queue = q.name AND r.state IN ('running', 'input_required')))
+                UNION SELECT seq FROM task
+                      WHERE state = 'queued' AND hand_over IS NOT NULL AND after IS NOT NULL
+                        AND NOT after_failure
+                        AND EXISTS (SELECT 1 FROM json_array_elements_text(task.after::json) a (id)
+                                    JOIN task d ON d.id = a.id
+                                    WHERE d.finished_at IS NOT NULL AND d.state <> 'succeeded')
+                UNION SELECT seq FROM task
+                      WHERE stop_at IS NOT NULL AND (finished_at IS NULL OR leftovers > 0)
+                        AND hand_over IS NOT NULL AND worker IS NULL)
+ORDER BY t.stop_at IS NULL, t.seq LIMIT :limit;
+
+-- name: task_next_due
+-- When the next further attempt is due.
+SELECT min(not_before) FROM task
+WHERE state = 'queued' AND hand_over IS NOT NULL AND not_before > :now;
+
+-- name: task_waits
+-- What keeps queued tasks from starting: other tasks, their time, their queue and the place in it.
+WITH held AS MATERIALIZED (
+    SELECT t.seq, t.id, t.queue,
+           CASE WHEN t.not_before > :now AND t.not_before <= :latest THEN t.not_before END AS due,
+           coalesce((SELECT json_agg(d.id)::text FROM json_array_elements_text(t.after::json) a (id)
+                     JOIN task d ON d.id = a.id WHERE d.finished_at IS NULL), '[]') AS others
+    FROM task t
+    WHERE t.state = 'queued'
+      AND (t.queue IS NOT NULL OR t.after IS NOT NULL OR t.not_before IS NOT NULL)
+), free AS MATERIALIZED (
+    SELECT name, paused, width - (
+               SELECT count(*) FROM task r
+               WHERE r.queue = q.name AND r.state IN ('running', 'input_required')) AS places
+    FROM queue q
+), placed AS (
+    SELECT held.*, due IS NULL AND others = '[]' AS next,
+           row_number() OVER (PARTITION BY queue, due IS NULL AND others = '[]' ORDER BY seq) AS place
+    FROM held
+)
+SELECT id, others, due, queue, free.paused, CASE WHEN next THEN place END
+FROM placed LEFT JOIN free ON free.name = placed.queue
+WHERE NOT next OR (queue IS NOT NULL AND (free.paused OR place > free.places));
+
+-- name: task_claim
+-- queued → running, while its queue has a place. What waited for an application has found one.
+UPDATE task SET state = 'running',
+                detail = CASE WHEN schedule IS NULL OR hand_over IS NOT NULL THEN detail END,
+                started_at = greatest(:now, created_at), boot_id = :boot_id,
+                started_boot = :started_boot, pid = :pid, cgroup = :cgroup,
+                memory_cgroup = :memory_cgroup, worker = :worker, events = events + 1
+WHERE id = :id AND attempt = :attempt AND state = 'queued'
+  AND (queue IS NULL OR EXISTS (
+          SELECT 1 FROM queue q WHERE q.name = task.queue AND NOT q.paused AND q.width > (
+              SELECT count(*) FROM task r
+              WHERE r.queue = q.name AND r.state IN ('running', 'input_required'))))
+RETURNING {changed};
+
+-- name: task_requeue
+-- running → queued, one attempt on, and perhaps with something to be started with.
+UPDATE task SET state = 'queued', attempt = attempt + 1, started_at = NULL,
+                hand_over = coalesce(:hand_over, hand_over), boot_id = NULL,
+                started_boot = NULL, pid = NULL, cgroup = NULL, memory_cgroup = NULL, worker = NULL,
+                detail = NULL, progress = NULL, ready_at = NULL, ended_for = NULL, reported = 0, events = events + 1
+WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
+RETURNING {changed};
+
+-- name: task_fail_try
+-- running → queued after a failure, one attempt on, not before a time. What was asked to stop ends.
+UPDATE task SET state = 'queued', attempt = attempt + 1, retries_left = retries_left - 1,
+                failures = failures + 1, not_before = :not_before, started_at = NULL,
+                boot_id = NULL, started_boot = NULL, pid = NULL, cgroup = NULL,
+                memory_cgroup = NULL, detail = NULL, progress = NULL, result = NULL,
+                ready_at = NULL, ended_for = NULL, reported = 0, events = events + 1
+WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
+  AND retries_left > 0 AND stop_at IS NULL
+RETURNING {changed};
+
+-- name: tasks_to_end
+-- Those of many that may end as they are said to: the place in the list, whether it has asked, how
+-- many events it has, and when it ends: a clock that was set back ends none before its start.
+SELECT w.place - 1, EXISTS (SELECT 1 FROM question q WHERE q.task = t.seq), t.events,
+       greatest(:now, t.created_at, t.started_at), {columns}
+FROM jsonb_array_elements(:wanted::jsonb) WITH ORDINALITY w (value, place)
+JOIN task t ON t.id = w.value ->> 0
+WHERE t.attempt = (w.value ->> 1)::bigint AND w.value -> 2 ? t.state
+ORDER BY w.place;
+
+-- name: tasks_end
+-- Active states → the endings.
+UPDATE task SET state = e.value ->> 1, finished_at = (e.value ->> 2)::bigint,
+                exit_code = (e.value ->> 3)::bigint, error_kind = e.value ->> 4,
+                error_message = e.value ->> 5, summary = e.value ->> 6, result = e.value ->> 7,
+                usage = e.value ->> 8, leftovers = (e.value ->> 9)::bigint,
+                output_bytes = (e.value ->> 10)::bigint,
+                dropped_bytes = (e.value ->> 11)::bigint, events = events + 1
+FROM jsonb_array_elements(:rows::jsonb) e (value) WHERE task.seq = (e.value ->> 0)::bigint;
+
+-- name: task_request_stop
+-- An active task, or one that left processes behind, is asked to end; the first request stays,
+-- unless a later one is more urgent.
+UPDATE task SET stop_at = coalesce(stop_at, :now),
+                stop_grace_s = least(stop_grace_s, :grace_s),
+                events = events + 1
+WHERE id = :id AND (state IN ('running', 'input_required') OR leftovers > 0)
+RETURNING {changed};
+
+-- name: task_begin_ending
+-- The first reason stays.
+UPDATE task SET ended_for = :reason, events = events + 1
+WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
+  AND ended_for IS NULL
+RETURNING {changed};
+
+-- name: task_note
+-- Facts beside the state. A task that has ended and left nothing behind is final.
+UPDATE task SET detail = coalesce(:detail, detail), progress = coalesce(:progress, progress),
+                leftovers = coalesce(:leftovers, leftovers),
+                output_bytes = coalesce(:output_bytes, output_bytes),
+                dropped_bytes = coalesce(:dropped_bytes, dropped_bytes),
+                result = coalesce(:result, result), reported = coalesce(:reported, reported),
+                ready_at = coalesce(ready_at, :ready_at), events = events + 1
+WHERE id = :id AND attempt = :attempt AND (finished_at IS NULL OR leftovers > 0)
+RETURNING {changed};
+
+-- name: task_prunable
+-- Ended before a time, with nothing left running, nothing that a channel has yet to deliver, and
+-- nobody who waits to hear how it ended.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.finished_at IS NOT NULL AND t.finished_at < :before AND t.leftovers = 0
+  AND (t.finished_at, t.seq) > (:after, :after_seq)
+  AND (:owner::text IS NULL OR t.owner = :owner) AND (:session::text IS NULL OR t.session = :session)
+  AND t.id NOT IN (SELECT a.id FROM task w, json_array_elements_text(w.after::json) a (id)
+                   WHERE w.state = 'queued' AND w.after IS NOT NULL)
+  AND t.seq NOT IN (SELECT d.task FROM signal d
+                    WHERE d.channel <> 'inbox' AND d.state IN ('pending', 'claimed', 'failed'))
+ORDER BY t.finished_at, t.seq LIMIT :limit;
+
+-- name: task_forget
+-- Ended tasks only; events and signals go with them.
+DELETE FROM task
+WHERE id = ANY(:ids::text[]) AND finished_at IS NOT NULL AND leftovers = 0
+  AND id NOT IN (SELECT a.id FROM task w, json_array_elements_text(w.after::json) a (id)
+                 WHERE w.state = 'queued' AND w.after IS NOT NULL)
+  AND seq NOT IN (SELECT d.task FROM signal d
+                  WHERE d.channel <> 'inbox' AND d.state IN ('pending', 'claimed', 'failed'))
+RETURNING id;
+
+-- name: task_unknown
+-- Ids that no task has.
+SELECT value FROM unnest(:ids::text[]) AS given (value)
+WHERE NOT EXISTS (SELECT 1 FROM task WHERE id = value);
+
+-- name: event_insert
+-- The change that it tells of has raised the count in the task's row.
+INSERT INTO event (task, number, at, kind, data)
+SELECT :task, events, :at, :kind, :data FROM task WHERE seq = :task;
+
+-- name: events_insert
+-- The changes that they tell of have raised the counts in the tasks' rows.
+INSERT INTO event (task, number, at, kind, data)
+SELECT (value ->> 0)::bigint, (value ->> 1)::bigint, (value ->> 2)::bigint, value ->> 3, value ->> 4
+FROM jsonb_array_elements(:rows::jsonb) WITH ORDINALITY given (value, place) ORDER BY place;
+
+-- name: events_of_task
+SELECT e.seq, t.id, e.number, e.at, e.kind, e.data
+FROM task t JOIN event e ON e.task = t.seq
+WHERE t.id = :id AND e.number > :after ORDER BY e.number LIMIT :limit;
+
+-- name: events_since
+SELECT e.seq, t.id, e.number, e.at, e.kind, e.data
+FROM event e JOIN task t ON t.seq = e.task
+WHERE e.seq > :seq ORDER BY e.seq LIMIT :limit;
+
+-- name: event_last
+SELECT coalesce(max(seq), 0) FROM event;
+
+-- name: signals_insert
+-- For the inbox and for each channel, unless the session does not wish to hear of it or has ended,
+-- and for the screen where the task itself asks for that. A channel that came later is not told of
+-- what is old. `boot` and `begin` say from when on it may be told, NULL for at once.
+WITH told AS (
+    SELECT place, value ->> 0 AS key, (value ->> 1)::bigint AS task, value ->> 2 AS owner,
+           value ->> 3 AS session, value ->> 4 AS kind, value ->> 5 AS text, value ->> 6 AS data,
+           (value ->> 7)::bigint AS now, value ->> 8 AS quiet, value ->> 9 AS boot,
+           (value ->> 10)::bigint AS begin, (value ->> 11)::boolean AS notify
+    FROM jsonb_array_elements(:signals::jsonb) WITH ORDINALITY given (value, place)),
+judged AS MATERIALIZED (
+    SELECT told.*, CASE
+        WHEN EXISTS (SELECT 1 FROM ended_session e
+                     WHERE e.owner = told.owner AND e.session = told.session)
+        THEN 'the session was deleted'
+        WHEN EXISTS (SELECT 1 FROM wish w WHERE w.owner = told.owner AND w.session = told.session
+                     AND NOT w.kinds::jsonb ? told.kind)
+        THEN 'the session does not wish to be told'
+        ELSE quiet END AS mute
+    FROM told),
+meant AS (
+    SELECT place, 0 AS part, key, task, owner, session, kind, text, data, 'inbox' AS channel,
+           mute AS reason, now, boot, begin
+    FROM judged
+    UNION ALL
+    SELECT j.place, 1, j.key || '@' || c.name, j.task, j.owner, j.session, j.kind, j.text, j.data,
+           c.name, c.paused, j.now, j.boot, j.begin
+    FROM channel c JOIN judged j ON c.owner = j.owner AND (c.session IS NULL OR c.session = j.session)
+    WHERE j.mute IS NULL AND (c.kinds IS NULL OR c.kinds::jsonb ? j.kind)
+      AND NOT EXISTS (SELECT 1 FROM signal WHERE key = j.key)
+    UNION ALL
+    SELECT place, 2, key || '@notify', task, owner, session, kind, text, data, 'notify', NULL, now,
+           boot, begin
+    FROM judged WHERE notify)
+INSERT INTO signal (key, task, owner, session, kind, text, data, channel, state, reason, created_at,
+                    lease_boot, lease_until)
+SELECT key, task, owner, session, kind, text, data, channel,
+       CASE WHEN reason IS NULL THEN 'pending' ELSE 'dropped' END, reason, now,
+       CASE WHEN reason IS NULL THEN boot END, CASE WHEN reason IS NULL THEN begin END
+FROM meant ORDER BY part, place
+ON CONFLICT (key) DO NOTHING
+RETURNING key, state, channel;
+
+-- name: signals_of_session
+-- `states` is a JSON list, empty for all.
+SELECT {signal} FROM signal s JOIN task t ON t.seq = s.task
+WHERE s.owner = :owner AND s.session = :session AND s.seq > :after
+  AND (cardinality(:states::text[]) = 0 OR s.state = ANY(:states::text[]))
+  AND (:channel::text IS NULL OR s.channel = :channel)
+ORDER BY s.seq LIMIT :limit;
+
+-- name: signals_of_owner
+-- The same for all sessions of an owner.
+SELECT {signal} FROM signal s JOIN task t ON t.seq = s.task
+WHERE s.owner = :owner AND s.seq > :after
+  AND (cardinality(:states::text[]) = 0 OR s.state = ANY(:states::text[]))
+  AND (:channel::text IS NULL OR s.channel = :channel)
+ORDER BY s.seq LIMIT :limit;
+
+-- name: signals_of_task
+-- The same for one task.
+SELECT {signal} FROM task t JOIN signal s ON s.task = t.seq
+WHERE t.id = :task AND s.owner = :owner AND (:session::text IS NULL OR s.session = :session)
+  AND s.seq > :after AND (cardinality(:states::text[]) = 0 OR s.state = ANY(:states::text[]))
+  AND (:channel::text IS NULL OR s.channel = :channel)
+ORDER BY s.seq LIMIT :limit;
+
+-- name: signals_free_in_session
+-- Pending ones, ones whose time has come, and ones whose holder let the lease run out. All waits
+-- are kept in boot time: they survive a clock that is set, and end with a reboot.
+SELECT seq FROM signal
+WHERE owner = :owner AND session = :session AND state IN ('pending', 'claimed', 'failed')
+  AND channel = 'inbox'
+  AND (lease_until IS NULL OR lease_boot <> :boot OR lease_until <= :boot_now)
+ORDER BY seq LIMIT :limit;
+
+-- name: signals_free_of_owner
+-- The same for all sessions of an owner.
+SELECT seq FROM signal
+WHERE owner = :owner AND state IN ('pending', 'claimed', 'failed')
+  AND channel = 'inbox'
+  AND (lease_until IS NULL OR lease_boot <> :boot OR lease_until <= :boot_now)
+ORDER BY seq LIMIT :limit;
+
+-- name: signals_claim
+-- Those that were found free, in the same transaction.
+UPDATE signal SET state = 'claimed', consumer = :consumer, tries = tries + 1, retry_at = NULL,
+                  reason = NULL, lease_boot = :boot, lease_until = :lease_until
+WHERE seq = ANY(:seqs::bigint[])
+RETURNING seq, key, (SELECT id FROM task WHERE task.seq = signal.task), owner, session, kind, text,
+          data, state, reason, channel, tries, created_at, delivered_at, retry_at;
+
+-- name: signals_acknowledge
+-- In the inbox by anybody whose it is; through a channel by the one who holds it.
+UPDATE signal SET state = 'delivered', delivered_at = greatest(:now, created_at), consumer = NULL, lease_boot = NULL,
+                  lease_until = NULL, retry_at = NULL, reason = NULL
+WHERE key = ANY(:keys::text[]) AND owner = :owner
+  AND (:session::text IS NULL OR session = :session) AND state IN ('pending', 'claimed', 'failed')
+  AND CASE WHEN :consumer::text IS NULL THEN channel = 'inbox' ELSE consumer = :consumer END
+RETURNING seq;
+
+-- name: signals_release
+-- It was looked at, and not tried.
+UPDATE signal SET state = 'pending', consumer = NULL, tries = greatest(tries - 1, 0), lease_boot = NULL,
+                  lease_until = NULL
+WHERE consumer = :consumer AND state = 'claimed'
+RETURNING seq;
+
+-- name: deliveries_release
+-- What anybody holds for a channel.
+UPDATE signal SET state = 'pending', consumer = NULL, lease_boot = NULL, lease_until = NULL
+WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed') AND state = 'claimed'
+RETURNING seq;
+
+-- name: signal_failed
+-- By the consumer who holds it, if one is named.
+UPDATE signal SET state = 'failed', reason = :reason, retry_at = :retry_at, consumer = NULL,
+                  lease_boot = :boot, lease_until = :lease_until
+WHERE key = :key AND state IN ('pending', 'claimed', 'failed')
+  AND (:consumer::text IS NULL OR consumer = :consumer)
+RETURNING seq;
+
+-- name: signal_drop
+-- By the consumer who holds it, if one is named.
+UPDATE signal SET state = 'dropped', reason = :reason, consumer = NULL, lease_boot = NULL,
+                  lease_until = NULL, retry_at = NULL
+WHERE key = :key AND state IN ('pending', 'claimed', 'failed')
+  AND (:consumer::text IS NULL OR consumer = :consumer)
+RETURNING seq;
+
+-- name: signals_to_push
+-- For each channel that is not busy the oldest that was never tried, else the oldest that is due.
+WITH RECURSIVE open_channel (name) AS (
+    SELECT min(channel) FROM signal
+    WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+    UNION ALL
+    SELECT (SELECT min(channel) FROM signal WHERE channel > name
+              AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'))
+    FROM open_channel WHERE name IS NOT NULL)
+SELECT first FROM (
+    SELECT coalesce(
+        (SELECT seq FROM signal WHERE channel = name
+           AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+           AND state = 'pending' AND lease_until IS NULL ORDER BY seq LIMIT 1),
+        (SELECT seq FROM signal WHERE channel = name
+           AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+           AND (lease_boot <> :boot OR lease_until <= :boot_now) ORDER BY seq LIMIT 1)) AS first
+    FROM open_channel WHERE name <> ALL(:busy::text[])) AS oldest
+WHERE first IS NOT NULL ORDER BY first LIMIT :limit;
+
+-- name: signals_next_push
+-- In boot time, when the next one can be claimed for a channel that is not busy.
+WITH RECURSIVE open_channel (name) AS (
+    SELECT min(channel) FROM signal
+    WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+    UNION ALL
+    SELECT (SELECT min(channel) FROM signal WHERE channel > name
+              AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'))
+    FROM open_channel WHERE name IS NOT NULL)
+SELECT min(coalesce(
+    (SELECT 0 FROM signal WHERE channel = name
+       AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+       AND (lease_until IS NULL OR lease_boot <> :boot) LIMIT 1),
+    (SELECT min(lease_until) FROM signal WHERE channel = name
+       AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'))))
+FROM open_channel WHERE name <> ALL(:busy::text[]);
+
+-- name: signal_resend
+-- A dead letter, or one that waits for its next try, is sent now; not where its channel is gone,
+-- where its session was deleted, or where it tells of a question that nobody asks any more. In the
+-- inbox, what was dropped for another reason than that it was given up stays so.
+UPDATE signal SET state = 'pending', reason = NULL, retry_at = NULL, tries = 0, consumer = NULL,
+                  lease_boot = NULL, lease_until = NULL
+WHERE key = :key AND owner = :owner AND (:session::text IS NULL OR session = :session)
+  AND (state = 'failed'
+       OR (state = 'dropped' AND (channel <> 'inbox' OR starts_with(reason, :given_up))
+           AND reason <> 'the session was deleted'))
+  AND NOT EXISTS (SELECT 1 FROM ended_session e
+                  WHERE e.owner = signal.owner AND e.session = signal.session)
+  AND (channel IN ('inbox', 'notify')
+       OR EXISTS (SELECT 1 FROM channel c WHERE c.owner = signal.owner AND c.name = signal.channel
+                  AND c.paused IS NULL))
+  AND (kind <> 'input_required'
+       OR EXISTS (SELECT 1 FROM question q JOIN task t ON t.seq = q.task
+                  WHERE q.task = signal.task AND q.attempt = t.attempt AND t.finished_at IS NULL
+                    AND q.answer IS NULL AND NOT q.withdrawn
+                    AND starts_with(signal.key || '@',
+                                    t.id || ':ask:' || q.attempt || ':' || q.id || '@')))
+RETURNING seq;
+
+-- name: signal_answered
+-- Nobody needs to be told of a question that is no longer open.
+UPDATE signal SET state = 'dropped', reason = :reason, consumer = NULL, lease_boot = NULL,
+                  lease_until = NULL
+WHERE task = :task AND (key = :key OR starts_with(key, :key || '@'))
+  AND state IN ('pending', 'claimed', 'failed');
+
+-- name: signals_of_ended_questions
+-- Questions of a task that has ended need no answer.
+UPDATE signal SET state = 'dropped', reason = 'the task has ended', consumer = NULL,
+                  lease_boot = NULL, lease_until = NULL
+WHERE task = :task AND kind = 'input_required' AND state IN ('pending', 'claimed', 'failed')
+  AND EXISTS (SELECT 1 FROM question WHERE question.task = :task);
+
+-- name: queue_put
+-- A new queue, or another width.
+INSERT INTO queue (name, width) VALUES (:name, :width)
+ON CONFLICT (name) DO UPDATE SET width = excluded.width;
+
+-- name: queue_pause
+UPDATE queue SET paused = :paused WHERE name = :name RETURNING name;
+
+-- name: queue_in_use
+-- Whether a task is waiting in it or running in it.
+SELECT 1 WHERE EXISTS (SELECT 1 FROM task WHERE queue = :name AND state = 'queued')
+            OR EXISTS (SELECT 1 FROM task WHERE queue = :name
+                       AND state IN ('running', 'input_required'));
+
+-- name: queue_forget_tasks
+-- Ended tasks name a queue that is about to go.
+UPDATE task SET queue = NULL WHERE queue = :name;
+
+-- name: queue_remove
+DELETE FROM queue WHERE name = :name RETURNING name;
+
+-- name: queue_names
+SELECT name FROM queue ORDER BY name;
+
+-- name: queues
+SELECT q.name, q.width, q.paused,
+       (SELECT count(*) FROM task t WHERE t.queue = q.name AND t.state = 'queued'),
+       (SELECT count(*) FROM task t WHERE t.queue = q.name AND t.state IN ('running', 'input_required'))
+FROM queue q ORDER BY q.name;
+
+-- name: question_ask
+-- The same question again, after a crash of ours, is there already.
+INSERT INTO question (task, attempt, id, text, asked_at, schema, approval, asker, grace_s)
+VALUES (:task, :attempt, :id, :text, :now, :schema, :asker::text IS NOT NULL, :asker, :grace_s)
+ON CONFLICT (task, attempt, id) DO NOTHING
+RETURNING seq;
+
+-- name: question_answer
+-- The question of this id, or the oldest open one of its own.
+UPDATE question SET answer = :answer, answered_at = :now
+WHERE seq = (SELECT q.seq FROM question q JOIN task t ON t.seq = q.task
+             WHERE q.task = :task AND q.attempt = t.attempt AND q.answer IS NULL
+               AND NOT q.withdrawn AND CASE WHEN :id::text IS NULL THEN NOT q.approval ELSE q.id = :id END
+             ORDER BY q.seq LIMIT 1)
+RETURNING id, grace_s;
+
+-- name: question_withdraw
+UPDATE question SET withdrawn = true
+WHERE task = :task AND attempt = :attempt AND id = :id AND answer IS NULL AND NOT withdrawn
+RETURNING id, approval;
+
+-- name: question_handed_on
+UPDATE question SET handed_on = true
+WHERE task = (SELECT seq FROM task WHERE id = :task) AND attempt = :attempt AND id = :id
+  AND answer IS NOT NULL AND NOT handed_on
+RETURNING id;
+
+-- name: questions_of_task
+-- Of its present attempt, oldest first.
+SELECT {question} FROM question q JOIN task t ON t.seq = q.task
+WHERE t.id = :task AND q.attempt = t.attempt ORDER BY q.seq;
+
+-- name: questions_answered
+-- Answers that have not reached their jobs; those about a job are not for it.
+SELECT {question} FROM question q JOIN task t ON t.seq = q.task
+WHERE q.answer IS NOT NULL AND NOT q.handed_on AND q.attempt = t.attempt AND NOT q.approval
+  AND t.state IN ('running', 'input_required');
+
+-- name: task_asks
+-- running → input_required; one that asks already stays there.
+UPDATE task SET state = 'input_required', events = events + 1
+WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
+RETURNING {changed};
+
+-- name: task_is_answered
+-- input_required → running when no question is open any more.
+UPDATE task SET events = events + 1,
+                state = CASE WHEN EXISTS (SELECT 1 FROM question q WHERE q.task = task.seq
+                                          AND q.attempt = task.attempt AND NOT q.approval
+                                          AND q.answer IS NULL AND NOT q.withdrawn)
+                             THEN 'input_required' ELSE 'running' END
+WHERE id = :id AND attempt = :attempt AND state = 'input_required'
+RETURNING {changed};
+
+-- name: task_is_talked_about
+-- Something happened that concerns it and changes nothing of it.
+UPDATE task SET events = events + 1 WHERE id = :id AND attempt = :attempt AND finished_at IS NULL
+RETURNING {changed};
+
+-- name: task_get_events
+-- The number of its last event.
+SELECT events FROM task WHERE id = :id;
+
+-- name: message_send
+-- The next one for a task that has not ended, while not too many wait.
+INSERT INTO message (task, number, text, sent_at)
+SELECT seq, 1 + coalesce((SELECT max(number) FROM message m WHERE m.task = task.seq), 0), :text, :now
+FROM task
+WHERE id = :task AND finished_at IS NULL
+  AND :limit > (SELECT count(*) FROM message m WHERE m.task = task.seq AND m.taken IS NULL)
+RETURNING number;
+
+-- name: message_next
+-- The first that has not reached the task.
+SELECT {message} FROM message m JOIN task t ON t.seq = m.task
+WHERE t.id = :task AND t.attempt = :attempt AND t.finished_at IS NULL
+  AND m.taken IS NULL AND m.number > :after ORDER BY m.number LIMIT 1;
+
+-- name: messages_for_processes
+-- What the keeper has to hand on.
+SELECT {message} FROM message m JOIN task t ON t.seq = m.task
+WHERE m.taken IS NULL AND t.worker IS NULL AND t.state IN ('running', 'input_required')
+ORDER BY m.task, m.number LIMIT :limit;
+
+-- name: message_taken
+-- By the attempt that runs.
+UPDATE message SET taken = :attempt
+WHERE task = (SELECT seq FROM task WHERE id = :task AND attempt = :attempt AND finished_at IS NULL)
+  AND number = :number AND taken IS NULL
+RETURNING number;
+
+-- name: sessions_forget
+-- Those that ended long ago, and of which no task is left.
+DELETE FROM ended_session
+WHERE ended_at < :before
+  AND NOT EXISTS (SELECT 1 FROM task t
+                  WHERE t.owner = ended_session.owner AND t.session = ended_session.session);
+
+-- name: session_end
+INSERT INTO ended_session (owner, session, ended_at) VALUES (:owner, :session, :now)
+ON CONFLICT (owner, session) DO NOTHING;
+
+-- name: session_drop_signals
+-- What a session that has ended was to be told.
+UPDATE signal SET state = 'dropped', reason = 'the session was deleted', consumer = NULL,
+                  lease_boot = NULL, lease_until = NULL, retry_at = NULL
+WHERE owner = :owner AND session = :session AND state IN ('pending', 'claimed', 'failed');
+
+-- name: session_has_ended
+SELECT 1 FROM ended_session WHERE owner = :owner AND session = :session;
+
+-- name: signals_renew
+-- Whoever holds them is still at it.
+UPDATE signal SET lease_boot = :boot, lease_until = :lease_until
+WHERE consumer = :consumer AND state = 'claimed'
+RETURNING seq;
+
+-- name: signals_postpone
+-- Later, and this was no try.
+UPDATE signal SET state = 'pending', consumer = NULL, tries = greatest(tries - 1, 0),
+                  lease_boot = :boot, lease_until = :from
+WHERE key = ANY(:keys::text[]) AND consumer = :consumer AND state = 'claimed'
+RETURNING seq;
+
+-- name: activity_replace
+-- The latest status of a task takes the place of one that nobody was told yet.
+UPDATE signal SET text = :text, data = :data
+WHERE task = :task AND kind = 'message' AND state = 'pending' AND starts_with(key, :prefix);
+
+-- name: activity_last
+-- When the session was last told of a status, and what became of that.
+SELECT state, greatest(created_at, delivered_at) FROM signal
+WHERE task = :task AND kind = 'message' AND channel = 'inbox' AND starts_with(key, :prefix)
+ORDER BY seq DESC LIMIT 1;
+
+-- name: activity_is_over
+-- The end says more than the last status before it.
+UPDATE signal SET state = 'dropped', reason = 'the task has ended', lease_boot = NULL,
+                  lease_until = NULL
+WHERE task = :task AND kind = 'message' AND state = 'pending' AND starts_with(key, :prefix);
+
+-- name: task_reported
+-- So much of its report is dealt with; less than before where the job has begun it anew.
+UPDATE task SET reported = :reported
+WHERE id = :id AND attempt = :attempt AND finished_at IS NULL
+RETURNING seq;
+
+-- name: channel_put
+INSERT INTO channel (owner, name, session, kind, target, kinds, allow_private, secret)
+VALUES (:owner, :name, :session, :kind, :target, :kinds, :allow_private, :secret)
+ON CONFLICT (owner, name) DO NOTHING
+RETURNING name;
+
+-- name: channel_remove
+DELETE FROM channel WHERE owner = :owner AND name = :name RETURNING name;
+
+-- name: channel_pause
+-- With the reason, or NULL to go on. Nothing where that is so already.
+UPDATE channel SET paused = :reason
+WHERE owner = :owner AND name = :name AND (paused IS NULL) = (:reason::text IS NOT NULL)
+RETURNING name;
+
+-- name: channel_drop_signals
+-- What a channel that is gone or paused was to deliver.
+UPDATE signal SET state = 'dropped', reason = :reason, consumer = NULL, lease_boot = NULL,
+                  lease_until = NULL, retry_at = NULL
+WHERE channel = :name AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+  AND owner = :owner;
+
+-- name: channels
+SELECT owner, name, session, kind, target, kinds, allow_private, secret, paused
+FROM channel ORDER BY owner, name;
+
+-- name: wish_set
+INSERT INTO wish (owner, session, kinds) VALUES (:owner, :session, :kinds)
+ON CONFLICT (owner, session) DO UPDATE SET kinds = excluded.kinds;
+
+-- name: wish_clear
+DELETE FROM wish WHERE owner = :owner AND session = :session;
+
+-- name: wish_of_session
+SELECT kinds FROM wish WHERE owner = :owner AND session = :session;
+
+-- name: tasks_before_begin
+-- What has to be known before many begin: the last number before theirs, which of the ids are taken,
+-- and how many are active of each sort. Parked calls are counted apart from runs that were meant to
+-- go on. The numbers are drawn here, as many as there are ids: nobody else draws meanwhile.
+SELECT (SELECT min(nextval(pg_get_serial_sequence('task', 'seq'))) - 1
+        FROM jsonb_array_elements(:ids::jsonb)),
+       (SELECT coalesce(json_agg(t.id)::text, '[]')
+        FROM jsonb_array_elements_text(:ids::jsonb) w (id) JOIN task t ON t.id = w.id),
+       (SELECT coalesce(json_agg((
+            SELECT count(*) FROM task
+            WHERE owner = s.value ->> 0 AND session = s.value ->> 1 AND kind = s.value ->> 2
+              AND state IN ('queued', 'running', 'input_required')
+              AND NOT (state = 'queued' AND schedule IS NOT NULL AND after IS NOT NULL)
+              AND (parked_at IS NOT NULL) = (s.value ->> 3)::boolean) ORDER BY s.place)::text, '[]')
+        FROM jsonb_array_elements(:sorts::jsonb) WITH ORDINALITY s (value, place));
+
+-- name: tasks_begin
+-- Tasks that run from the start in the process that writes them.
+INSERT INTO task (seq, id, owner, session, kind, title, spec, created_at, started_at, max_runtime_s,
+                  parent, schedule, boot_id, started_boot, pid, worker, parked_at, state, events)
+OVERRIDING SYSTEM VALUE
+SELECT (value ->> 0)::bigint, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
+       value ->> 6, (value ->> 7)::bigint, (value ->> 7)::bigint,
+       (value ->> 8)::double precision, value ->> 9, value ->> 10, value ->> 11,
+       (value ->> 12)::bigint, (value ->> 13)::bigint, value ->> 14, (value ->> 15)::bigint,
+       'running', 2
+FROM jsonb_array_elements(:rows::jsonb);
+
+-- name: task_park
+-- A call that was recorded from the start has outlived its budget.
+UPDATE task SET parked_at = coalesce(parked_at, :now), events = events + 1
+WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
+RETURNING {changed};
+
+-- name: tasks_parked
+-- How many parked calls of a session go on.
+SELECT count(*) FROM task
+WHERE owner = :owner AND session = :session AND kind = 'tool'
+  AND state IN ('queued', 'running', 'input_required') AND parked_at IS NOT NULL;
+
+-- name: worker_put
+INSERT INTO worker (id, boot_id, pid, created_at, hand_over)
+VALUES (:id, :boot_id, :pid, :now, :hand_over)
+ON CONFLICT (id) DO UPDATE SET hand_over = excluded.hand_over
+RETURNING id;
+
+-- name: worker_remove
+DELETE FROM worker WHERE id = :id RETURNING id;
+
+-- name: workers
+-- Those that are registered, and those that tasks name though they are not.
+SELECT id, boot_id, pid, hand_over FROM worker
+UNION ALL
+SELECT DISTINCT worker, boot_id, pid, NULL FROM task
+WHERE worker IS NOT NULL AND state IN ('running', 'input_required')
+  AND NOT EXISTS (SELECT 1 FROM worker w WHERE w.id = task.worker);
+
+-- name: tasks_of_worker
+-- What it carries out.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.worker = :worker AND t.state IN ('running', 'input_required') ORDER BY t.seq;
+
+-- name: tasks_to_stop_of_worker
+-- What somebody wants it to end.
+SELECT id, stop_at, stop_grace_s FROM task
+WHERE stop_at IS NOT NULL AND (finished_at IS NULL OR leftovers > 0)
+  AND worker = :worker AND state IN ('running', 'input_required');
+
+-- name: tasks_for_applications
+-- What waits for an application that has the tool or the agent.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.state = 'queued' AND t.kind IN ('tool', 'agent') AND t.hand_over IS NULL
+  AND (t.after IS NULL OR NOT EXISTS (SELECT 1 FROM json_array_elements_text(t.after::json) a (id)
+                                      JOIN task d ON d.id = a.id WHERE d.finished_at IS NULL))
+ORDER BY t.seq LIMIT :limit;
+
+-- name: schedule_insert
+-- One that is to fire; nothing where the id is taken.
+INSERT INTO schedule (id, owner, session, kind, title, spec, cron, at, zone, state, missed, overlap,
+                      jitter_s, max_runtime_s, task_limit, hand_over, created_at, next_at, due_at)
+VALUES (:id, :owner, :session, :kind, :title, :spec, :cron, :at, :zone, 'active', :missed, :overlap,
+        :jitter_s, :max_runtime_s, :task_limit, :hand_over, :now, :next_at, :due_at)
+ON CONFLICT (id) DO NOTHING
+RETURNING {schedule};
+
+-- name: schedule_count
+-- Those of a session that have not ended.
+SELECT count(*) FROM schedule
+WHERE owner = :owner AND session = :session AND state IN ('active', 'paused');
+
+-- name: schedule_get
+SELECT {schedule} FROM schedule WHERE id = :id;
+
+-- name: schedule_find
+-- By the beginning of the id.
+SELECT {schedule} FROM schedule
+WHERE id >= :prefix AND id < :prefix || '~' AND owner = :owner
+  AND (:session::text IS NULL OR session = :session)
+ORDER BY seq DESC LIMIT :limit;
+
+-- name: schedules
+-- Of one session, or of all of an owner; `states` is a JSON list, empty for all.
+SELECT {schedule} FROM schedule
+WHERE owner = :owner AND (:session::text IS NULL OR session = :session)
+  AND (cardinality(:states::text[]) = 0 OR state = ANY(:states::text[]))
+ORDER BY seq;
+
+-- name: schedules_due
+SELECT {schedule} FROM schedule WHERE state = 'active' AND due_at <= :now
+ORDER BY due_at LIMIT :limit;
+
+-- name: schedule_next_due
+SELECT min(due_at) FROM schedule WHERE state = 'active';
+
+-- name: schedule_move
+-- On to the next firing, by whoever has seen the present one as it is; the last one ends it.
+UPDATE schedule SET next_at = :next_at, due_at = :due_at, last_at = :last_at, detail = NULL,
+                    state = CASE WHEN :next_at::instant IS NULL THEN 'done' ELSE 'active' END,
+                    ended_at = CASE WHEN :next_at::instant IS NULL THEN :now::instant END
+WHERE id = :id AND state = 'active' AND next_at = :expected
+RETURNING {schedule};
+
+-- name: schedule_put_off
+-- The same firing later, and why.
+UPDATE schedule SET due_at = greatest(next_at, :due_at), detail = :detail
+WHERE id = :id AND state = 'active' AND next_at = :expected
+RETURNING id;
+
+-- name: schedule_bring_forward
+-- To a time that comes before the one that was expected, and was not dealt with.
+UPDATE schedule SET next_at = :next_at, due_at = :due_at
+WHERE id = :id AND state = 'active' AND next_at = :expected AND next_at > :next_at
+  AND (last_at IS NULL OR last_at < :next_at)
+RETURNING id;
+
+-- name: schedule_fired
+-- What the move has started.
+UPDATE schedule SET fired = fired + :fired, last_task = coalesce(:last_task, last_task)
+WHERE seq = :seq;
+
+-- name: schedule_active_tasks
+-- Tasks of earlier firings that have not ended, oldest first.
+SELECT id FROM task
+WHERE schedule = :schedule AND state IN ('queued', 'running', 'input_required') ORDER BY seq;
+
+-- name: task_says
+-- What a task that has just been written waits for.
+UPDATE task SET detail = :detail WHERE seq = :seq;
+
+-- name: firing_insert
+INSERT INTO firing (schedule, nominal_at, at, task, reason)
+VALUES (:schedule, :nominal_at, :at, :task, :reason);
+
+-- name: firings_trim
+-- The newest are kept.
+DELETE FROM firing WHERE schedule = :schedule AND nominal_at <= (
+    SELECT nominal_at FROM firing WHERE schedule = :schedule
+    ORDER BY nominal_at DESC LIMIT 1 OFFSET :kept);
+
+-- name: firings_of_schedule
+SELECT s.id, f.nominal_at, f.at, f.task, f.reason
+FROM schedule s JOIN firing f ON f.schedule = s.seq
+WHERE s.id = :id ORDER BY f.nominal_at DESC LIMIT :limit;
+
+-- name: schedule_pause
+UPDATE schedule SET state = 'paused', next_at = NULL, due_at = NULL, detail = :detail
+WHERE id = :id AND owner = :owner AND (:session::text IS NULL OR session = :session) AND state = 'active'
+RETURNING {schedule};
+
+-- name: schedule_resume
+UPDATE schedule SET state = 'active', next_at = :next_at, due_at = :due_at, detail = NULL
+WHERE id = :id AND owner = :owner AND (:session::text IS NULL OR session = :session) AND state = 'paused'
+RETURNING {schedule};
+
+-- name: schedule_cancel
+UPDATE schedule SET state = 'canceled', next_at = NULL, due_at = NULL, ended_at = :now
+WHERE id = :id AND owner = :owner AND (:session::text IS NULL OR session = :session)
+  AND state IN ('active', 'paused')
+RETURNING {schedule};
+
+-- name: schedules_forget
+-- Ended ones; their tasks have a life of their own.
+DELETE FROM schedule WHERE ended_at < :before RETURNING seq;
+
+-- name: token_insert
+-- Not in trade for one that was revoked meanwhile.
+INSERT INTO token (id, owner, role, session, label, parent, digest, created_at, expires_at)
+SELECT :id, :owner, :role, :session, :label, :parent, :digest, :created_at, :expires_at
+WHERE :parent::identifier IS NULL OR EXISTS (SELECT 1 FROM token WHERE id = :parent AND revoked_at IS NULL)
+RETURNING id;
+
+-- name: token_get
+SELECT {token} FROM token WHERE id = :id;
+
+-- name: tokens
+SELECT {token} FROM token ORDER BY seq;
+
+-- name: token_used
+UPDATE token SET last_used_at = greatest(last_used_at, :at) WHERE id = :id RETURNING id;
+
+-- name: token_revoke
+-- With those that it was traded for.
+UPDATE token SET revoked_at = :now WHERE :id IN (id, parent) AND revoked_at IS NULL
+RETURNING {token};
+
+-- name: tokens_forget
+-- Those that have opened nothing for a while.
+DELETE FROM token WHERE least(revoked_at, expires_at) < :before
+RETURNING id;
+
+-- name: task_children
+-- What a task has started itself, and what lives in the session that bears its name; newest first.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.seq IN (SELECT seq FROM task WHERE parent = :parent
+                UNION SELECT seq FROM task WHERE owner = :owner AND session = :parent)
+  AND t.owner = :owner AND (:session::text IS NULL OR t.session = :session)
+ORDER BY t.seq DESC LIMIT :limit;
+
+-- name: task_ended_since
+-- What has ended since a time, the last one first, without results.
+SELECT {light} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.finished_at >= :since AND t.owner = :owner AND (:session::text IS NULL OR t.session = :session)
+ORDER BY t.finished_at DESC, t.seq DESC LIMIT :limit;
+
+-- name: session_counts
+-- The sessions of an owner by what their tasks are at present: of all that have not ended, and of the
+-- newest of the others. `agent` is the task whose session it is, where it is a sub-agent's own.
+WITH looked_at AS (
+    SELECT seq, session, state, created_at FROM (
+        SELECT seq, session, state, created_at FROM task
+        WHERE owner = :owner AND (:session::text IS NULL OR session = :session)
+        ORDER BY seq DESC LIMIT :limit) AS newest
+    UNION
+    SELECT seq, session, state, created_at FROM task
+    WHERE state IN ('queued', 'running', 'input_required') AND owner = :owner
+      AND (:session::text IS NULL OR session = :session))
+SELECT l.session, l.state, count(*), max(l.created_at),
+       (SELECT a.id FROM task a WHERE a.id = l.session AND a.owner = :owner AND a.kind = 'agent')
+FROM looked_at l GROUP BY l.session, l.state ORDER BY l.session, l.state;
+
+-- name: signals_newest_of_session
+-- The newest signals of one session; `states` is a JSON list, empty for all.
+SELECT {signal} FROM signal s JOIN task t ON t.seq = s.task
+WHERE s.owner = :owner AND s.session = :session AND s.seq < :before
+  AND (cardinality(:states::text[]) = 0 OR s.state = ANY(:states::text[]))
+  AND (:channel::text IS NULL OR s.channel = :channel)
+ORDER BY s.seq DESC LIMIT :limit;
+
+-- name: signals_newest_of_owner
+-- The same for all sessions of an owner.
+SELECT {signal} FROM signal s JOIN task t ON t.seq = s.task
+WHERE s.owner = :owner AND s.seq < :before
+  AND (cardinality(:states::text[]) = 0 OR s.state = ANY(:states::text[]))
+  AND (:channel::text IS NULL OR s.channel = :channel)
+ORDER BY s.seq DESC LIMIT :limit;
+
+-- name: tasks_let_in
+-- Attempts that the engine is given now: what waits for no other task, or for one in vain, and has a
+-- place in its queue, those counted that were let in and have not started. Each is let in once.
+WITH ready AS (
+    SELECT seq, queue, row_number() OVER (PARTITION BY queue ORDER BY seq) AS place
+    FROM task
+    WHERE state = 'queued' AND hand_over IS NOT NULL AND let_in < attempt
+      AND (after IS NULL OR NOT EXISTS (SELECT 1 FROM json_array_elements_text(task.after::json) a (id)
+                                        JOIN task d ON d.id = a.id WHERE d.finished_at IS NULL))
+), in_vain AS (
+    SELECT seq FROM task
+    WHERE state = 'queued' AND hand_over IS NOT NULL AND let_in < attempt AND after IS NOT NULL
+      AND NOT after_failure
+      AND EXISTS (SELECT 1 FROM json_array_elements_text(task.after::json) a (id)
+                  JOIN task d ON d.id = a.id
+                  WHERE d.finished_at IS NOT NULL AND d.state <> 'succeeded')
+)
+UPDATE task SET let_in = attempt, node = NULL
+WHERE seq IN (SELECT ready.seq FROM ready LEFT JOIN queue q ON q.name = ready.queue
+              WHERE ready.queue IS NULL
+                 OR (NOT q.paused AND place <= q.width - (
+                        SELECT count(*) FROM task r
+                        WHERE r.queue = q.name
+                          AND (r.state IN ('running', 'input_required')
+                               OR (r.state = 'queued' AND r.let_in = r.attempt))))
+              UNION SELECT seq FROM in_vain)
+RETURNING id, attempt,
+          CASE WHEN queue IS NULL THEN 'default'
+               WHEN octet_length(queue) <= 32 THEN queue ELSE md5(queue) END,
+          CASE WHEN not_before > :now THEN not_before END;
+
+-- name: tasks_called_back
+-- Ended ones that the engine may still have, because nobody had taken them; earlier attempts too, or
+-- a new task of that id could not be let in.
+WITH ended AS (
+    UPDATE task SET let_in = 0 WHERE let_in > 0 AND finished_at IS NOT NULL RETURNING id, attempt)
+SELECT id, generate_series(1, attempt) FROM ended;
+
+-- name: jobs_defer
+-- The key is of a job that nobody has taken yet: a second one with it is refused.
+SELECT procrastinate_defer_jobs_v1(ARRAY(
+    SELECT ROW(queue, :name, 0, NULL, key, jsonb_build_object('task', task, 'attempt', attempt),
+               to_timestamp(at / 1000000.0))::procrastinate_job_to_defer_v1
+    FROM unnest(:queues::text[], :tasks::text[], :attempts::bigint[], :job_keys::text[],
+                :times::bigint[]) AS given (queue, task, attempt, key, at)));
+
+-- name: jobs_cancel
+SELECT procrastinate_cancel_job_v1(id, false, true) FROM procrastinate_jobs
+WHERE queueing_lock = ANY(:job_keys::text[]) AND status = 'todo';
+
+-- name: jobs_stalled
+-- What is with machines whose workers have not said for a while that they live; and what such a
+-- worker had just been given.
+SELECT t.id, t.attempt FROM task t JOIN node n ON n.id = t.node
+LEFT JOIN procrastinate_workers w ON w.id = n.worker
+WHERE t.node IS NOT NULL AND t.finished_at IS NULL
+  AND greatest(w.last_heartbeat, n.seen_at) < clock_timestamp() - :silent_s * interval '1 second'
+UNION
+SELECT t.id, t.attempt FROM procrastinate_jobs job
+JOIN task t ON t.id = job.args ->> 'task' AND t.attempt = (job.args ->> 'attempt')::bigint
+LEFT JOIN procrastinate_workers w ON w.id = job.worker_id
+WHERE job.status = 'doing' AND job.task_name = :name AND t.state = 'queued' AND t.node IS NULL
+  AND (w.id IS NULL OR w.last_heartbeat < clock_timestamp() - :silent_s * interval '1 second');
+
+-- name: node_put
+INSERT INTO node (id, worker) VALUES (:id, :worker)
+ON CONFLICT (id) DO UPDATE SET worker = excluded.worker, seen_at = excluded.seen_at
+RETURNING id;
+
+-- name: node_take
+-- An attempt that the engine has brought here.
+UPDATE task SET node = :node
+WHERE id = :id AND attempt = :attempt AND state = 'queued' AND let_in = attempt
+  AND (node IS NULL OR node = :node)
+RETURNING {changed};
+
+-- name: node_has
+SELECT 1 FROM task WHERE id = :id AND attempt = :attempt AND node = :node;
+
+-- name: task_let_in_again
+-- Nobody has begun it: the engine is given it anew.
+UPDATE task SET let_in = attempt - 1, node = NULL
+WHERE id = :id AND attempt = :attempt AND state = 'queued'
+RETURNING seq;
+
+-- name: jobs_close
+-- What a worker had that is dead.
+SELECT procrastinate_finish_job_v1(id, 'failed', true) FROM procrastinate_jobs
+WHERE status = 'doing' AND task_name = :name AND args ->> 'task' = :task
+  AND (args ->> 'attempt')::bigint = :attempt;
+
+-- name: node_kept
+-- What a machine looks after.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.node = :node AND t.node IS NOT NULL AND (t.finished_at IS NULL OR t.leftovers > 0)
+ORDER BY t.seq;
+
+-- name: node_waiting
+-- Of that, what is to be started or stopped.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.node = :node AND t.node IS NOT NULL AND (t.finished_at IS NULL OR t.leftovers > 0)
+  AND (t.stop_at IS NOT NULL
+       OR (t.state = 'queued' AND (t.queue IS NULL OR EXISTS (
+              SELECT 1 FROM queue q WHERE q.name = t.queue AND NOT q.paused))))
+ORDER BY t.stop_at IS NULL, t.seq LIMIT :limit;
+
+-- name: node_answers
+SELECT {question} FROM question q JOIN task t ON t.seq = q.task
+WHERE t.node = :node AND q.answer IS NOT NULL AND NOT q.handed_on AND q.attempt = t.attempt
+  AND NOT q.approval AND t.state IN ('running', 'input_required');
+
+-- name: node_messages
+SELECT {message} FROM message m JOIN task t ON t.seq = m.task
+WHERE t.node = :node AND m.taken IS NULL AND t.state IN ('running', 'input_required')
+ORDER BY m.task, m.number LIMIT :limit;
+
+-- name: engine_wake
+-- A delayed job is due: the engine itself would look for it once in a while only.
+SELECT pg_notify('procrastinate_any_queue_v1', '{"type":"job_inserted","job_id":0}');
+
+-- name: mirror_put
+-- What is there of a stream now; of the attempt that runs.
+INSERT INTO mirror (task, attempt, stream, total, offsets, lengths, data)
+SELECT seq, attempt, :stream, :total, :offsets::bigint[], :lengths::bigint[], :data
+FROM task WHERE id = :id AND attempt = :attempt
+ON CONFLICT (task, attempt, stream) DO UPDATE
+SET total = excluded.total, offsets = excluded.offsets, lengths = excluded.lengths,
+    data = excluded.data
+RETURNING total;
+
+-- name: mirror_of_task
+-- Of each stream, unless that is what the caller has.
+SELECT m.attempt, m.stream, m.total, m.offsets, m.lengths, m.data
+FROM mirror m JOIN task t ON t.seq = m.task
+WHERE t.id = :id AND m.attempt = :attempt;

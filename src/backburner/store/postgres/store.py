@@ -1,0 +1,112 @@
+"""The shared store: one PostgreSQL database that many machines read and write."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+from backburner.store.postgres.admission import admission
+from backburner.store.postgres.clock import DatabaseClock
+from backburner.store.postgres.connection import Connection, connect, explained
+from backburner.store.postgres.engine import Procrastinate
+from backburner.store.postgres.migrations import migrate
+from backburner.store.postgres.mirror import Mirror
+from backburner.store.postgres.reader import Readers
+from backburner.store.postgres.wake import Listener
+from backburner.store.postgres.writer import Writer
+from backburner.store.record import reading
+from backburner.store.record.messages import MessageChanges
+from backburner.store.record.questions import QuestionChanges
+from backburner.store.record.reads import Reads
+from backburner.store.record.runs import RunChanges
+from backburner.store.record.schedules import ScheduleChanges
+from backburner.store.record.settings import SettingChanges
+from backburner.store.record.signals import SignalChanges
+from backburner.store.record.tasks import TaskChanges
+from backburner.store.record.tokens import TokenChanges
+
+Result = TypeVar("Result")
+
+
+class PostgresStore(
+    TaskChanges,
+    RunChanges,
+    SignalChanges,
+    QuestionChanges,
+    MessageChanges,
+    ScheduleChanges,
+    SettingChanges,
+    TokenChanges,
+    Mirror,
+    Reads,
+):
+    """See `backburner.store.protocol.Store` for what each method promises."""
+
+    def __init__(self, address: str, connection: Connection) -> None:
+        """The record is of the newest shape. `open_store` is the way in."""
+        clock = DatabaseClock()
+        self._leases = clock
+        self._listeners: dict[object, Callable[[], None]] = {}
+        self._readers = Readers(address, clock)
+        self._writer = self._commits = Writer(
+            address, connection, clock, self._changed, admission(Procrastinate())
+        )
+        self._listener = Listener(address, self._woken)
+        self._closed = False
+
+    async def begun(self) -> None:
+        """Wait until every change is heard of."""
+        await self._listener.begun()
+
+    def _woken(self, writer: int) -> None:
+        if writer != self._commits.backend:
+            self._changed()
+
+    def _changed(self) -> None:
+        for listener in list(self._listeners.values()):
+            listener()
+
+    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+        token = object()
+        self._listeners[token] = listener
+        return lambda: self._listeners.pop(token, None) and None
+
+    @property
+    def outdated(self) -> bool:
+        return self._commits.outdated is not None
+
+    async def _look(self, read: Callable[[reading.Reader], Result]) -> Result:
+        if self._commits.outdated is not None:
+            raise self._commits.outdated
+        return await self._readers.look(read)
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
+        await self._listener.close()
+        # Off the loop, so that callers who still wait for the last commit get their answers.
+        await asyncio.to_thread(self._commits.close)
+        await asyncio.to_thread(self._readers.close)
+
+
+async def open_store(address: str) -> PostgresStore:
+    """The store in this database, brought to the newest shape."""
+    store = PostgresStore(address, await migrated(address))
+    await store.begun()
+    return store
+
+
+async def migrated(address: str) -> Connection:
+    """A connection to the database, which is of the newest shape now."""
+    return await asyncio.to_thread(_migrated, address)
+
+
+def _migrated(address: str) -> Connection:
+    with explained():
+        connection = connect(address)
+    try:
+        migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection

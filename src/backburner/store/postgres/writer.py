@@ -1,0 +1,284 @@
+"""The one writer of a process: a thread that commits everything that waits in one transaction.
+
+A lock of the database comes before each transaction, so that there is one writer at a time on all
+machines: an operation sees nothing change under it, and events get their numbers in the order of
+the commits. Callers that arrive together share the lock and the fsync, and those of a kind their
+round trips (`together`).
+
+A connection that is lost is made again, and what was to be written is written then. Where it was
+lost during the commit, the database is asked whether it knows of it: each commit leaves its number.
+(The number of a transaction would not do: after a crash the database gives it to another one.)
+"""
+
+import asyncio
+import contextlib
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from queue import Empty
+from typing import Any, TypeVar
+
+import psycopg
+
+from backburner.model.errors import StoreBusy, StoreError, StoreUnusable
+from backburner.store.postgres import clock
+from backburner.store.postgres.connection import PATIENCE_S, Connection, connect, explain, is_lost
+from backburner.store.postgres.migrations import WRITERS, refuse_newer
+from backburner.store.postgres.statements import Statements
+from backburner.store.postgres.wake import NOTIFY
+from backburner.store.record import transaction
+from backburner.store.record.entrance import Asked, Entrance, Spoilt, answer, carry_out
+from backburner.store.record.together import Together, groups
+
+Order = TypeVar("Order")
+Result = TypeVar("Result")
+
+_BATCH = 128
+"""Bounds the time that one transaction keeps the other machines waiting."""
+
+_BEGIN = b"BEGIN; %s SELECT format.oldest, format.number, " + clock.QUERY + b" FROM format"
+_SIGN = (
+    b"INSERT INTO commitment (writer, number) VALUES ('%s', %d) ON CONFLICT (writer)"
+    b" DO UPDATE SET number = excluded.number, at = excluded.at; "
+)
+_WHAT_WAS_SIGNED = (
+    b"BEGIN; SELECT pg_advisory_xact_lock(%d);" % WRITERS
+    + b" SELECT max(number) FROM commitment WHERE writer = '%s'; COMMIT"
+)
+_SIGN_OFF = (
+    b"DELETE FROM commitment WHERE writer = '%s' OR at < clock_timestamp() - interval '1 day'"
+)
+_LOCK = b"SELECT pg_advisory_xact_lock(%d);" % WRITERS
+_LOCK_BEYOND = b"SELECT pg_advisory_lock(%d)" % WRITERS
+_UNLOCK = b"SELECT pg_advisory_unlock(%d)" % WRITERS
+
+_AGAIN_S = (0.02, 0.05, 0.1, 0.2, 0.5)
+
+
+class Writer:
+    """Owns the writing connection; nothing else in the process writes. For one event loop."""
+
+    def __init__(
+        self,
+        address: str,
+        connection: Connection,
+        database_clock: clock.DatabaseClock,
+        changed: Callable[[], None],
+        before_commit: Callable[[Statements], None],
+    ) -> None:
+        """A commit that writes something is added to by ``before_commit``; after it ``changed`` is
+
+        called in the loop.
+        """
+        self._before_commit = before_commit
+        self._address = address
+        self._clock = database_clock
+        self._changed = changed
+        self._statements: Statements | None = Statements(connection)
+        self._name = secrets.token_hex(8).encode()
+        self._number = 0
+        """Of our last commit."""
+        self.outdated: StoreUnusable | None = None
+        self.backend = connection.info.backend_pid
+        """The process of the database that writes for us; what it notifies of we know."""
+        self._entrance = Entrance()
+        self._arrived: deque[Asked] = deque()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="backburner-writer", daemon=True)
+        self._thread.start()
+
+    async def write(
+        self,
+        operation: Callable[[transaction.Statements], Result],
+        then: Callable[[Result], None] | None = None,
+    ) -> Result:
+        """See `backburner.store.record.changes.Writing`."""
+        return await self._entrance.ask(None, operation, then)
+
+    def write_together(self, kind: Together[Order, Result], order: Order) -> asyncio.Future[Result]:
+        """See `backburner.store.record.changes.Writing`."""
+        return self._entrance.ask(kind, order)
+
+    def close(self) -> None:
+        """Write what waits, then stop. Blocks for as long as the last commit takes."""
+        self._entrance.close()
+        self._thread.join()
+        if self._statements is not None:
+            with contextlib.suppress(psycopg.Error):
+                self._statements.command(_SIGN_OFF % self._name)
+        self._hang_up()
+
+    # The thread
+
+    def _run(self) -> None:
+        while done := self._next_batch():
+            try:
+                changed = self._write_patiently(done)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear it
+                failure = (
+                    explain(error)
+                    if isinstance(error, psycopg.Error)
+                    else error
+                    if isinstance(error, StoreError)
+                    else StoreError(f"writing to the record failed: {error}")
+                )
+                for waiting in done:
+                    waiting.error = failure
+                changed = False
+                if not isinstance(error, StoreBusy):
+                    self._hang_up()
+            self._entrance.settle(done, self._changed if changed else None)
+
+    def _next_batch(self) -> list[Asked]:
+        """What is written in one transaction; nothing at the end."""
+        self._receive()
+        done: list[Asked] = []
+        while self._arrived and len(done) < _BATCH:
+            if done and (done[0].then or self._arrived[0].then) is not None:
+                break  # such a one is alone in its transaction
+            done.append(self._arrived.popleft())
+        return done
+
+    def _receive(self) -> None:
+        """What has arrived; waits where there is nothing to do."""
+        with contextlib.suppress(Empty):
+            while not self._closing and len(self._arrived) < _BATCH:
+                piece = self._entrance.queue.get(block=not self._arrived)
+                if piece is None:
+                    self._closing = True
+                else:
+                    self._arrived += piece
+
+    def _write_patiently(self, done: list[Asked]) -> bool:
+        """Whether anything was written."""
+        deadline = time.monotonic() + PATIENCE_S
+        for wait in _waits():
+            try:
+                return self._write(done, deadline)
+            except psycopg.Error as error:
+                if not is_lost(error) or time.monotonic() > deadline:
+                    raise
+                self._hang_up()
+            time.sleep(wait)
+        raise AssertionError("the waits have no end")
+
+    def _write(self, done: list[Asked], deadline: float) -> bool:
+        try:
+            return self._transaction(done, self._attempt, deadline)
+        except Spoilt:
+            return self._transaction(done, self._attempt_apart, deadline)
+
+    def _transaction(
+        self,
+        done: list[Asked],
+        attempt: Callable[[Statements, list[Asked]], None],
+        deadline: float,
+    ) -> bool:
+        run = self._statements or self._call()
+        beyond = done[0].then is not None
+        if beyond:
+            run.command(_LOCK_BEYOND)
+        try:
+            oldest, number, now = run.command(_BEGIN % (b"" if beyond else _LOCK))[0]
+            self._clock.was(now)
+            self._refuse_newer(oldest, number)
+            before = run.changes
+            run.ran.clear()
+            for group in groups(done):
+                attempt(run, group)
+            changed = run.changes != before
+            if changed:
+                self._before_commit(run)
+            self._commit(run, deadline, changed=changed)
+            for waiting in done:
+                if waiting.then is not None and waiting.error is None:
+                    waiting.then(waiting.result)
+        except BaseException:
+            with contextlib.suppress(psycopg.Error):  # lost, which ends it too
+                run.command(b"ROLLBACK")
+            raise
+        finally:
+            if beyond and not run.connection.closed:
+                run.command(_UNLOCK)
+        return changed
+
+    def _refuse_newer(self, oldest: int, number: int) -> None:
+        try:
+            refuse_newer(oldest, number)
+        except StoreUnusable as error:
+            self.outdated = error
+            raise
+
+    def _attempt(self, run: Statements, group: list[Asked]) -> None:
+        before = run.changes
+        try:
+            answers = carry_out(run, group)
+        except psycopg.Error as error:
+            if is_lost(error):
+                raise
+            raise Spoilt(explain(error)) from None
+        except Exception as error:  # noqa: BLE001 - the caller hears it
+            if len(group) > 1 or run.changes != before:
+                raise Spoilt(error) from None
+            answers = [error]
+        answer(group, answers)
+
+    def _attempt_apart(self, run: Statements, group: list[Asked]) -> None:
+        for each in group:
+            run.command(b"SAVEPOINT operation")
+            try:
+                self._attempt(run, [each])
+            except Spoilt as spoilt:
+                run.command(b"ROLLBACK TO operation")
+                each.error = spoilt.error
+            run.command(b"RELEASE operation")
+
+    def _commit(self, run: Statements, deadline: float, *, changed: bool) -> None:
+        if not changed:
+            run.command(b"COMMIT")
+            return
+        self._number += 1
+        try:
+            run.command(_SIGN % (self._name, self._number) + NOTIFY + b"COMMIT")
+        except psycopg.Error as error:
+            if not is_lost(error) or not self._has_committed(deadline):
+                raise
+
+    def _has_committed(self, deadline: float) -> bool:
+        """What became of a transaction whose connection was lost while it was committed.
+
+        Asked under the lock, which that transaction holds until it is over.
+        """
+        for wait in _waits():
+            self._hang_up()
+            try:
+                return self._call().rows_of(_WHAT_WAS_SIGNED % self._name)[2][0][0] == self._number
+            except psycopg.Error:
+                pass  # not back yet
+            if time.monotonic() > deadline:
+                raise StoreUnusable(
+                    "the database was lost while it wrote, and it is not known whether it has",
+                    remedy="look at the task before you start it again",
+                )
+            time.sleep(wait)
+        raise AssertionError("the waits have no end")
+
+    def _call(self) -> Statements:
+        connection = connect(self._address)
+        self.backend = connection.info.backend_pid
+        self._statements = Statements(connection)
+        return self._statements
+
+    def _hang_up(self) -> None:
+        if self._statements is not None:
+            self._statements.connection.close()
+            self._statements = None
+
+
+def _waits() -> Any:
+    """How long to wait before each further try."""
+    yield from _AGAIN_S
+    while True:
+        yield _AGAIN_S[-1]

@@ -1,0 +1,1 @@
+"""The record in SQL, whatever the database: its rows, what changes them, and what reads them."""

@@ -1,0 +1,65 @@
+"""Real workers for the tests: `backburner worker`, a process and a folder each."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.waiting import wait_until
+
+
+class WorkerProcess:
+    """One of them; its machine is its home."""
+
+    def __init__(self, address: str, home: Path, *options: str) -> None:
+        self.home = home
+        self._log = home.parent / f"{home.name}.log"
+        self._command = [
+            sys.executable, "-m", "backburner.cli", "worker", "--home", str(home),
+            "--concurrency", "8", *options,
+        ]  # fmt: skip
+        self._environment = {**os.environ, "BACKBURNER_DATABASE": address}
+        self.start()
+
+    def start(self) -> None:
+        """And wait until it takes tasks on."""
+        before = self.said().count("takes on")
+        with open(self._log, "ab") as log:
+            self.process = subprocess.Popen(
+                self._command,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        wait_until(
+            lambda: self.said().count("takes on") > before or self.process.poll() is not None,
+            timeout=60,
+            message=self.said,
+        )
+        assert self.process.poll() is None, self.said()
+
+    def said(self) -> str:
+        with contextlib.suppress(FileNotFoundError):
+            return self._log.read_text()
+        return ""
+
+    def kill(self) -> None:
+        """As a crash would."""
+        self.process.kill()
+        self.process.wait()
+
+    def drain(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+
+    def leave(self) -> None:
+        """At once; what runs goes on."""
+        for _ in range(600):
+            if self.process.poll() is not None:
+                return
+            self.process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(0.5)
+        self.kill()

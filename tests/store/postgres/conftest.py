@@ -1,0 +1,35 @@
+"""Databases for the tests of what only this store has."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from backburner.store.postgres.store import PostgresStore, open_store
+from tests import postgres_server
+
+Open = Callable[[str], Awaitable[PostgresStore]]
+
+
+@pytest.fixture
+def address() -> str:
+    """An empty database; it goes with the server."""
+    return postgres_server.server().create(fresh=True)
+
+
+@pytest.fixture
+async def open_at() -> AsyncIterator[Open]:
+    """Opens a store that is closed after the test."""
+    opened: list[PostgresStore] = []
+
+    async def open_one(address: str) -> PostgresStore:
+        opened.append(await open_store(address))
+        return opened[-1]
+
+    yield open_one
+    for store in opened:
+        await store.close()
+
+
+@pytest.fixture
+async def store(address: str, open_at: Open) -> PostgresStore:
+    return await open_at(address)

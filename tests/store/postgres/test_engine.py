@@ -1,0 +1,180 @@
+"""X10, E11: what may start is given to the engine in the transaction that says so, once.
+
+The workers here are Procrastinate's own.
+"""
+
+import asyncio
+from typing import Any
+
+import procrastinate
+import psycopg
+import pytest
+
+from backburner.model import clock
+from backburner.model.errors import LimitReached
+from backburner.model.order import Order
+from backburner.store.engine import Job
+from backburner.store.postgres.connection import connect, conninfo
+from backburner.store.postgres.engine import TASK, Procrastinate
+from backburner.store.postgres.statements import Statements
+from backburner.store.postgres.store import PostgresStore
+from tests.store.conformance.making import ADA, ENDINGS, PLACE, PLENTY, new_task, queued
+from tests.store.postgres.test_database import run
+from tests.waiting import wait_until_async
+
+_JOBS = """SELECT args ->> 'task', (args ->> 'attempt')::bigint, queue_name, status::text
+           FROM procrastinate_jobs ORDER BY id"""
+
+
+def jobs(address: str) -> list[tuple[Any, ...]]:
+    return run(address, _JOBS)
+
+
+async def test_x10_a_task_and_its_job_are_written_together(
+    store: PostgresStore, address: str
+) -> None:
+    task = await queued(store)
+    assert jobs(address) == [(task.id, 1, "default", "todo")]
+    with pytest.raises(LimitReached):
+        await store.create(new_task("bg_one_too_many"), limit=1)
+    assert len(jobs(address)) == 1, "a job without its task"
+    assert await store.create(new_task(task.id), limit=PLENTY) == task
+    assert len(jobs(address)) == 1, "the same start twice is one job"
+
+
+async def test_x10_what_ends_before_anybody_took_it_is_called_back(
+    store: PostgresStore, address: str
+) -> None:
+    task, other = await queued(store), await queued(store)
+    await store.request_stop(task.id, ADA, 0)
+    assert jobs(address) == [(other.id, 1, "default", "todo")]
+
+
+async def test_e12_an_id_is_free_again_also_for_the_engine_after_several_attempts(
+    store: PostgresStore, address: str
+) -> None:
+    task = await queued(store)
+    await store.claim(task.id, 1, PLACE)
+    await store.requeue(task.id, 1, "the worker died")
+    await store.request_stop(task.id, ADA, 0)
+    assert jobs(address) == []
+    assert await store.forget([task.id]) == 1
+    await store.create(new_task(task.id), limit=PLENTY)
+    assert jobs(address) == [(task.id, 1, "default", "todo")]
+
+
+async def test_x9_what_comes_after_another_task_is_let_in_when_that_has_ended(
+    store: PostgresStore, address: str
+) -> None:
+    first = await queued(store)
+    then = await store.create(new_task(order=Order(after=(first.id,))), limit=PLENTY)
+    vain = await store.create(new_task(order=Order(after=(first.id,))), limit=PLENTY)
+    assert [job[0] for job in jobs(address)] == [first.id]
+    await store.claim(first.id, 1, PLACE)
+    await store.finish(first.id, 1, ENDINGS["exit"])
+    assert {job[0] for job in jobs(address)} >= {then.id, vain.id}, "a worker fails them"
+
+
+async def test_x9_a_queue_lets_in_as_many_as_are_wide(store: PostgresStore, address: str) -> None:
+    await store.set_queue("gpu", 2)
+    order = Order(queue="gpu")
+    tasks = [await store.create(new_task(order=order), limit=PLENTY) for _ in range(4)]
+    assert jobs(address) == [(task.id, 1, "gpu", "todo") for task in tasks[:2]]
+    await store.claim(tasks[0].id, 1, PLACE)
+    assert len(jobs(address)) == 2
+    await store.finish(tasks[0].id, 1, ENDINGS["exit"])
+    assert [job[0] for job in jobs(address)][-1] == tasks[2].id
+    await store.pause_queue("gpu", paused=True)
+    await store.request_stop(tasks[1].id, ADA, 0)
+    assert tasks[3].id not in {job[0] for job in jobs(address)}
+    await store.pause_queue("gpu", paused=False)
+    assert tasks[3].id in {job[0] for job in jobs(address)}
+
+
+async def test_x9_a_further_attempt_is_a_job_of_its_own_at_its_time(
+    store: PostgresStore, address: str
+) -> None:
+    task = await store.create(new_task(order=Order(retries=1)), limit=PLENTY)
+    await store.claim(task.id, 1, PLACE)
+    later = clock.now() + 3600 * clock.SECOND
+    assert await store.fail_try(task.id, 1, ENDINGS["exit"], later) is not None
+    assert [job[:2] for job in jobs(address)] == [(task.id, 1), (task.id, 2)]
+    ((at,),) = run(
+        address,
+        "SELECT (extract(epoch FROM scheduled_at) * 1000000)::bigint FROM procrastinate_jobs "
+        "WHERE scheduled_at IS NOT NULL",
+    )
+    assert at == later
+
+
+async def test_e11_the_next_attempt_is_dispatched_when_the_old_one_is_fenced_off(
+    store: PostgresStore, address: str
+) -> None:
+    task = await queued(store)
+    await store.claim(task.id, 1, PLACE)
+    await store.requeue(task.id, 1, "the worker died")
+    assert [job[:2] for job in jobs(address)] == [(task.id, 1), (task.id, 2)]
+
+
+@pytest.mark.slow
+async def test_x10_workers_of_procrastinate_get_each_attempt_once(
+    store: PostgresStore, address: str
+) -> None:
+    """Woken by its own notification, not by its interval; who was killed is found stalled."""
+    taken: list[tuple[str, int]] = []
+
+    def worker() -> procrastinate.App:
+        connector = procrastinate.PsycopgConnector(
+            conninfo=conninfo(address), min_size=1, max_size=3
+        )
+        app = procrastinate.App(connector=connector)
+
+        @app.task(name=TASK)
+        async def carry_out(task: str, attempt: int) -> None:  # pyright: ignore[reportUnusedFunction]
+            taken.append((task, attempt))
+            if task == "bg_stuck":
+                await asyncio.Event().wait()
+
+        return app
+
+    apps = [worker(), worker()]
+    for app in apps:
+        await app.open_async()
+    running = [
+        asyncio.create_task(
+            app.run_worker_async(
+                concurrency=4, install_signal_handlers=False, fetch_job_polling_interval=3600,
+                shutdown_graceful_timeout=0.1,
+            )
+        )
+        for app in apps
+    ]  # fmt: skip
+    try:
+        tasks = [await queued(store) for _ in range(20)]
+        await wait_until_async(lambda: len(taken) >= 20)
+        assert sorted(taken) == sorted((task.id, 1) for task in tasks)
+        await queued(store, "bg_stuck")
+        await wait_until_async(lambda: ("bg_stuck", 1) in taken)
+        with connect(address) as connection:
+            stalled = Procrastinate().stalled(Statements(connection), 3600)
+            assert stalled == [], "its worker lives"
+            assert Procrastinate().stalled(Statements(connection), 0) == [Job("bg_stuck", 1)]
+    finally:
+        for each in running:
+            each.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        for app in apps:
+            await app.close_async()
+
+
+async def test_x10_a_commit_that_fails_leaves_neither_task_nor_job(
+    store: PostgresStore, address: str
+) -> None:
+    run(address, "ALTER TABLE procrastinate_jobs ADD CONSTRAINT full_up CHECK (id < 0) NOT VALID")
+    with pytest.raises(Exception, match="full_up"):
+        await queued(store, "bg_1")
+    assert await store.get("bg_1") is None
+    with psycopg.connect(address, autocommit=True) as raw:
+        raw.execute("ALTER TABLE backburner.procrastinate_jobs DROP CONSTRAINT full_up")
+    await queued(store, "bg_1")
+    assert len(jobs(address)) == 1

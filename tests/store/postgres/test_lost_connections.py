@@ -1,0 +1,135 @@
+"""X1, X2: a lost connection, or a killed database, loses nothing and doubles nothing."""
+
+import asyncio
+import signal
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from backburner.model.errors import StoreError
+from backburner.model.events import EventKind
+from backburner.model.states import State
+from backburner.store.postgres import connection, reader, writer
+from tests.postgres_server import Server
+from tests.store.conformance.making import ADA, ENDINGS, PLACE, get, queued, running
+from tests.store.postgres.conftest import Open
+from tests.store.postgres.proxy import Cut, Wire
+from tests.waiting import wait_until_async
+
+
+@pytest.mark.parametrize("cut", [Cut.BEFORE, Cut.AFTER])
+async def test_x2_what_was_cut_off_while_it_was_committed_is_written_once(
+    address: str, open_at: Open, cut: Cut
+) -> None:
+    """Where the answer is lost, the database is asked what became of the transaction."""
+    async with Wire(address) as wire:
+        store = await open_at(wire.address)
+        wire.cut = cut
+        task = await queued(store)
+        wire.cut = cut
+        assert await store.claim(task.id, 1, PLACE) is not None, "or nobody carries it out"
+        wire.cut = cut
+        assert await store.finish(task.id, 1, ENDINGS["exit"]) is not None
+        assert wire.cuts == 3
+        kinds = [event.kind for event in await store.events(task.id)]
+        assert kinds == [EventKind.CREATED, EventKind.STARTED, EventKind.FINISHED]
+        assert len(await store.signals(ADA)) == 1
+        await store.close()
+
+
+async def test_x2_connections_that_are_cut_at_any_moment_are_made_again(
+    address: str, open_at: Open
+) -> None:
+    async with Wire(address) as wire:
+        store = await open_at(wire.address)
+        for _ in range(5):
+            task = await queued(store)
+            wire.cut_all()
+            assert (await get(store, task.id)).state is State.QUEUED
+            wire.cut_all()
+            assert await store.claim(task.id, 1, PLACE) is not None
+        await store.close()
+
+
+async def test_x1_who_listens_misses_nothing_while_the_wire_is_cut(
+    address: str, open_at: Open
+) -> None:
+    """A change that was made meanwhile is heard of when the connection is back."""
+    other = await open_at(address)
+    async with Wire(address) as wire:
+        store = await open_at(wire.address)
+        rung = asyncio.Event()
+        store.on_change(rung.set)
+        wire.closed = True
+        wire.cut_all()
+        await queued(other)
+        rung.clear()
+        wire.closed = False
+        async with asyncio.timeout(30):
+            await rung.wait()
+        await store.close()
+
+
+async def test_a_database_that_stays_away_is_an_error_with_a_remedy_and_no_password(
+    address: str, open_at: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (connection, writer, reader):
+        monkeypatch.setattr(module, "PATIENCE_S", 0.2)
+    async with Wire(address) as wire:
+        store = await open_at(wire.address.replace("test@", "test:hunter2@"))
+        wire.closed = True
+        wire.cut_all()
+        for change in (queued(store), store.get("bg_1")):
+            with pytest.raises(StoreError) as caught:
+                await change
+            assert "cannot be reached" in str(caught.value)
+            assert caught.value.remedy
+            assert "hunter2" not in repr(caught.value)
+        wire.closed = False
+        await queued(store)
+        await store.close()
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[Server]:
+    """One that may be killed."""
+    server = Server()
+    yield server
+    server.close()
+
+
+@pytest.mark.slow
+async def test_x2_a_database_that_is_killed_while_many_write_loses_and_doubles_nothing(
+    own_server: Server, open_at: Open
+) -> None:
+    """What was told to be on disk is there, and every task has one end that is told once."""
+    stores = [await open_at(own_server.create()) for _ in range(1)]
+    stores.append(await open_at(own_server.address("t0")))
+    done: list[str] = []
+    stop = asyncio.Event()
+
+    async def live(number: int) -> None:
+        store = stores[number % 2]
+        while not stop.is_set():
+            task = await running(store, scope=ADA)
+            assert (await get(store, task.id)).state is State.RUNNING
+            assert await store.finish(task.id, 1, ENDINGS["succeeded"]) is not None
+            done.append(task.id)
+
+    lives = [asyncio.create_task(live(number)) for number in range(8)]
+    for _ in range(2):
+        before = len(done)
+        await wait_until_async(lambda before=before: len(done) > before + 20)
+        await asyncio.to_thread(own_server.stop, signal.SIGQUIT)
+        own_server.start()  # in this thread, with which it would die
+    before = len(done)
+    await wait_until_async(lambda: len(done) > before + 20)
+    stop.set()
+    await asyncio.gather(*lives)
+
+    signals = await stores[0].signals(ADA, limit=1_000_000)
+    assert Counter(told.task for told in signals) == Counter(done)
+    assert await stores[1].active() == []
+    for task_id in done:
+        assert [event.number for event in await stores[1].events(task_id)] == [1, 2, 3]

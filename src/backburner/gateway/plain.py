@@ -10,6 +10,7 @@ from backburner.gateway import wording
 from backburner.gateway.asking import take_awaited
 from backburner.gateway.commands import LISTED, NO_TASKS, output, stop
 from backburner.gateway.desk import Request
+from backburner.gateway.markup import only_block
 from backburner.gateway.media import enclosed, files_of
 from backburner.gateway.platform import Message
 from backburner.gateway.uploads import kept
@@ -19,8 +20,6 @@ from backburner.tools.intents.reading import Intent, classify
 from backburner.tools.intents.target import One, Several, resolve
 from backburner.tools.markers import split
 from backburner.work.tools.own_folder import OwnFolder
-
-_FENCE = "```"
 
 
 async def plain(request: Request) -> None:
@@ -62,12 +61,8 @@ async def _act(request: Request, intent: Intent, text: str) -> None:
 
 def block_in(text: str) -> str:
     """The inside of a message that is one code block; else the message."""
-    stripped = text.strip()
-    if not (stripped.startswith(_FENCE) and stripped.endswith(_FENCE)):
-        return text
-    _, newline, inside = stripped[len(_FENCE) :].partition("\n")
-    inside = inside[: -len(_FENCE)]
-    return inside if newline and _FENCE not in inside else text
+    block = only_block(text)
+    return text if block is None else block.text
 
 
 async def _start(request: Request, command: str) -> None:

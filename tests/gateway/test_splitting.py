@@ -114,6 +114,22 @@ def test_emoji_count_twice_where_the_platform_counts_utf16() -> None:
     assert posts == ["\U0001f600" * 2] * 5
 
 
+def test_a_thousand_blocks_are_not_measured_a_thousand_times_over() -> None:
+    measured = 0
+
+    def measure(text: str) -> int:
+        nonlocal measured
+        measured += len(text)
+        return len(text)
+
+    for hostile in ("```\nx\n```\nhi\n", "```\n", "`a", "*\n"):
+        measured = 0
+        text = hostile * (16_000 // len(hostile))
+        posts = cut(text, Limits(2000, measure, 1, remembers_keys=False))
+        assert len(posts) > 5
+        assert measured < 60 * len(text)
+
+
 HOSTILE = st.text() | st.lists(
     st.sampled_from(["`", "```", "\n", " ", "a", "\U0001f600", "\u200b", "&", "\ud800", "\r"])
 ).map("".join)

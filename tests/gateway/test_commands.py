@@ -1,9 +1,11 @@
 """The commands of a chat: B1, B2, B8, B9, A1, A10, who may speak."""
 
+from pathlib import Path
+
 import pytest
 
 from backburner.gateway.commands import COMMANDS
-from backburner.gateway.hearing import TALK_MAX
+from backburner.gateway.hearing import MESSAGE_MAX_BYTES, TALK_MAX
 from backburner.gateway.people import Guests
 from backburner.gateway.platform import Person, Place
 from backburner.gateway.registry import parse
@@ -318,3 +320,18 @@ async def test_too_much_at_once_is_left_out_with_a_word(chat: ChatServer, gatewa
         await chat.shows("There are no background tasks")
         chat.write("/help", chat="c2")  # others are not concerned
         await chat.shows("/background", chat="c2")
+
+
+async def test_a_message_longer_than_a_prompt_may_be_is_left_out_with_a_word_and_not_noted(
+    chat: ChatServer, gateway: Gateway, home: Path
+) -> None:
+    long = "é" * (MESSAGE_MAX_BYTES // 2 + 1)
+    async with gateway():
+        key = chat.write(long)
+        await chat.shows("longer than 512 KiB", "send it as a file")
+        await wait_until_async(lambda: chat.heard_all)
+        chat.repeat(key, long)
+        chat.write("/whoami")
+        await chat.shows("Your id here")
+    assert chat.count("longer than") == 1
+    assert (home / "gateway/line/journal").stat().st_size < 10_000

@@ -144,6 +144,10 @@ class Journal:
         """A letter that was recorded and has not arrived."""
         return self._letters.get(letter_id)
 
+    def waiting(self, place: Place) -> list[Letter]:
+        """What this place is to be told of signals and has not been, in the order of recording."""
+        return [each for each in self._letters.values() if each.covers and each.place == place]
+
     # Answers that somebody has announced
 
     def await_answer(self, who: str, task: str, question: str) -> None:

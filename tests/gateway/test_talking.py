@@ -138,7 +138,26 @@ async def test_a_turn_can_be_stopped(chat: ChatServer, gateway: Gateway) -> None
         chat.write("/stop")
         await chat.shows("Stopped.")
         chat.write("/stop")
-        await chat.shows("Usage: /stop ID")
+        await chat.shows("Usage: /stop")
+
+
+async def test_a_stop_leaves_out_what_the_same_person_has_waiting(
+    chat: ChatServer, gateway: Gateway, tmp_path: Path
+) -> None:
+    program = tmp_path / "agent.sh"
+    program.write_text(f'echo x >>{tmp_path}/runs; [ "$1" = "the last" ] || sleep 600; echo ok\n')
+    async with gateway(agent=f"sh {program}") as desk:
+        for text in ("think", "and then", "and then"):
+            chat.write(text)
+        await wait_until_async(
+            lambda: desk.talking.is_live(SCOPE) and desk.talking.waiting(SCOPE) == 2
+        )
+        chat.write("/stop")
+        await chat.shows("Left out, too: 2")
+        chat.write("the last")
+        await chat.shows("ok")
+    assert (tmp_path / "runs").read_text() in {"x\n", "x\nx\n"}, "stopped before it ran, or after"
+    assert sorted(chat.texts()) == ["Left out, too: 2 that waited for an answer.", "Stopped.", "ok"]
 
 
 # Files
@@ -175,11 +194,12 @@ def test_no_path_leads_out_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "out.txt").write_text("out")
     os.symlink(tmp_path, inside / "up")
     os.mkfifo(inside / "pipe")
-    names = ["deep/a.txt", f"{inside}/deep/a.txt", "up/out.txt", "../out.txt", "pipe", "deep", "\0"]
-    text = " ".join(f"[x]({name})" for name in names)
+    same = [f"{inside}/deep/a.txt", "./deep/a.txt", "deep/../deep/a.txt"]
+    names = ["deep/a.txt", "up/out.txt", "../out.txt", "pipe", "deep", "\0"]
+    text = " ".join(f"[x]({name})" for name in [*names, *same])
     found = files_named(text, [str(inside)])
-    assert [each.path for each in found] == names[:2]
-    for name in names[2:]:
+    assert [each.path for each in found] == names[:1], "one file, however it is spelled"
+    for name in names[1:]:
         assert size_of(File(str(inside), name)) == -1
         assert read_file(File(str(inside), name), 100) is None
     assert read_file(found[0], 100) == b"a"
@@ -190,7 +210,7 @@ def test_no_path_leads_out_of_the_folder(tmp_path: Path) -> None:
 
 
 def test_memory_is_bounded_private_and_can_be_forgotten(tmp_path: Path) -> None:
-    memory = Memory(str(tmp_path))
+    memory = Memory(str(tmp_path / "memory"))
     for number in range(200):
         memory.add(SCOPE, Said("user", f"{number} " + "x" * 2_000, str(number)))
     said = memory.of(SCOPE)
@@ -201,6 +221,7 @@ def test_memory_is_bounded_private_and_can_be_forgotten(tmp_path: Path) -> None:
     assert memory.of(SCOPE) == said, "not twice"
     [file] = tmp_path.rglob("*.json")
     assert file.stat().st_mode & 0o777 == 0o600
+    assert {each.stat().st_mode & 0o777 for each in file.parents[:2]} == {0o700}
     assert memory.of(Scope("line:bob", "line:c1")) == []
     file.write_text("[{")
     assert memory.of(SCOPE) == []

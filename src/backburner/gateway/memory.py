@@ -77,8 +77,9 @@ class Memory:
 
     def _write(self, scope: Scope, said: list[Said]) -> None:
         path = self._path(scope)
-        folder = os.path.dirname(path)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
+        for folder in (self._folder, os.path.dirname(path)):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(folder, 0o700)
         new = f"{path}.new"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with open(os.open(new, flags, 0o600), "w", encoding="utf-8") as file:

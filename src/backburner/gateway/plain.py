@@ -90,7 +90,10 @@ async def _talk(request: Request, message: Message) -> None:
         return
     paths = await kept(message.uploads, session.folder)
     text = message.text.strip() or "(a file)"
-    said, task = await desk.talking.answer(session, request.task_id, text, paths)
+    answered = await desk.talking.answer(session, request.task_id, text, paths)
+    if answered is None:
+        return  # whoever stopped it knows
+    said, task = answered
     own = desk.backburner.home.attempt(task.id, task.record.attempt)
     files = await asyncio.to_thread(files_of, task.record, own, session.folder)
     said, sent = enclosed(said, files, desk.limits)

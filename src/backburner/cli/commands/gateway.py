@@ -210,7 +210,6 @@ def _carried_out(work: Coroutine[Any, Any, int]) -> int:
 
 async def _chat_here(at: Place, rights: "Rights", agent: str | None) -> int:
     import contextlib
-    from urllib.parse import quote
 
     from backburner.app import Backburner
     from backburner.gateway.gateway import Setup, serve
@@ -218,12 +217,13 @@ async def _chat_here(at: Place, rights: "Rights", agent: str | None) -> int:
     from backburner.gateway.posting import Pace
     from backburner.gateway.terminal import Terminal
     from backburner.gateway.tokens import taken
+    from backburner.work.tools.own_folder import as_name
 
     taken()  # of other gateways: jobs that are started here need them no more than others do
     async with Backburner.open(at.home.root) as backburner:
         with contextlib.suppress(FileExistsError):
             os.mkdir(at.home.gateway, 0o700)
-        here = Terminal(f"{at.home.gateway}/history-{quote(at.session, safe='')[:100]}")
+        here = Terminal(f"{at.home.gateway}/history-{as_name(at.session)}")
         setup = Setup(rights, agent, pace=Pace(every_s=0.0), line=at.session)
 
         def connect(desk: "Desk") -> None:

@@ -46,7 +46,7 @@ def gateway(home: Path, chat: ChatServer, monkeypatch: pytest.MonkeyPatch) -> Ga
         desks: list[Desk] = []
         rights = Rights(jobs=jobs, folder=None if folder is None else str(folder))
         setup = Setup(rights, agent, pace=pace, edit_every_s=0.05)
-        platform = LinePlatform(chat.path, text=text, remembers_keys=chat.remembers_keys)
+        platform = LinePlatform(chat.path, text=text)
         people = Guests("line", ["ada", "bob"])
         async with Backburner.open() as backburner:
             serving = asyncio.create_task(

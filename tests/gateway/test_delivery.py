@@ -391,7 +391,7 @@ def test_a_journal_knows_what_it_knew(tmp_path: Path) -> None:
     assert first.hear(message("1"))
     assert first.hear(message("2"))
     first.finish(message("1"))
-    limits = Limits(100, len, 0, remembers_keys=True)
+    limits = Limits(100, len, 0)
     letter = written("a", Place("c1"), "x " * 200, limits, covers=("s1",))
     first.record(letter)
     first.post_made("a", "p1")

@@ -21,7 +21,7 @@ from backburner.gateway.splitting import cut
 
 def limits(text: int, *, utf16: bool = False) -> Limits:
     measure = utf16_units if utf16 else len
-    return Limits(text=text, measure=measure, enclosure_bytes=1, remembers_keys=False)
+    return Limits(text=text, measure=measure, enclosure_bytes=1)
 
 
 def test_what_fits_is_one_post_as_it_is() -> None:
@@ -125,7 +125,7 @@ def test_a_thousand_blocks_are_not_measured_a_thousand_times_over() -> None:
     for hostile in ("```\nx\n```\nhi\n", "```\n", "`a", "*\n"):
         measured = 0
         text = hostile * (16_000 // len(hostile))
-        posts = cut(text, Limits(2000, measure, 1, remembers_keys=False))
+        posts = cut(text, Limits(2000, measure, 1))
         assert len(posts) > 5
         assert measured < 60 * len(text)
 
@@ -164,4 +164,4 @@ def test_a_measure_that_jumps_does_not_keep_it_from_ending(text: str) -> None:
     def measure(said: str) -> int:
         return len(said) * 7 % 23  # neither grows nor falls as texts do
 
-    assert isinstance(cut(text, Limits(9, measure, 1, remembers_keys=False)), list)
+    assert isinstance(cut(text, Limits(9, measure, 1)), list)

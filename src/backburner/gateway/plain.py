@@ -15,6 +15,7 @@ from backburner.gateway.media import enclosed, files_of
 from backburner.gateway.platform import Message
 from backburner.gateway.uploads import kept
 from backburner.model.errors import NotAllowed, NotFound
+from backburner.tools.dialects.chat import run_marked
 from backburner.tools.dialects.tasks import running_and_recent
 from backburner.tools.intents.reading import Intent, classify
 from backburner.tools.intents.target import One, Several, resolve
@@ -28,9 +29,9 @@ async def plain(request: Request) -> None:
     text = request.heard.text
     if await take_awaited(request, text):
         return
-    command, background = split(block_in(text))
-    if background:
-        await _start(request, command)
+    block = block_in(text)
+    if split(block)[1]:
+        await _start(request, block)
         return
     if not request.heard.uploads and (intent := classify(text)) is not None:
         await _act(request, intent, text)
@@ -65,7 +66,7 @@ def block_in(text: str) -> str:
     return text if block is None else block.text
 
 
-async def _start(request: Request, command: str) -> None:
+async def _start(request: Request, marked: str) -> None:
     """A shell job, where whoever asks may start one (A9)."""
     if not request.desk.rights.jobs:
         raise NotAllowed(
@@ -79,7 +80,8 @@ async def _start(request: Request, command: str) -> None:
         folder = session.folder
         if isinstance(folder, OwnFolder):
             folder.make()
-        task = await session.run(command, cwd=folder, id=request.task_id)
+        task = await run_marked(session, marked, cwd=folder, id=request.task_id)
+    assert task is not None
     await request.reply_started(task)
 
 

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -83,68 +83,32 @@ def in_terminal(
     return _carried_out(_chat_here(at, rights, agent))
 
 
-def on_telegram(
-    *,
-    allow: AllowOption = None,
-    shell: ShellOption = False,
-    folder: FolderOption = None,
-    agent: AgentOption = None,
-    as_json: JsonOption = False,
-    home: HomeOption = None,
-    session: SessionOption = None,
-) -> int:
-    """Answer on Telegram, with TELEGRAM_BOT_TOKEN.
+def _on(name: str, title: str, tokens: str) -> Callable[..., int]:
+    """The command for a platform of the network."""
 
-    See docs/telegram.md.
-    """
-    at = _home_alone(home, session, as_json=as_json)
-    rights = _rights(folder, shell=shell)
-    return _carried_out(_serve("telegram", at, _allowed(allow), rights, agent))
+    def serve_it(
+        *,
+        allow: AllowOption = None,
+        shell: ShellOption = False,
+        folder: FolderOption = None,
+        agent: AgentOption = None,
+        as_json: JsonOption = False,
+        home: HomeOption = None,
+        session: SessionOption = None,
+    ) -> int:
+        at = _home_alone(home, session, as_json=as_json)
+        rights = _rights(folder, shell=shell)
+        return _carried_out(_serve(name, at, _allowed(allow), rights, agent))
 
-
-def on_discord(
-    *,
-    allow: AllowOption = None,
-    shell: ShellOption = False,
-    folder: FolderOption = None,
-    agent: AgentOption = None,
-    as_json: JsonOption = False,
-    home: HomeOption = None,
-    session: SessionOption = None,
-) -> int:
-    """Answer on Discord, with DISCORD_BOT_TOKEN.
-
-    See docs/discord.md.
-    """
-    at = _home_alone(home, session, as_json=as_json)
-    rights = _rights(folder, shell=shell)
-    return _carried_out(_serve("discord", at, _allowed(allow), rights, agent))
-
-
-def on_slack(
-    *,
-    allow: AllowOption = None,
-    shell: ShellOption = False,
-    folder: FolderOption = None,
-    agent: AgentOption = None,
-    as_json: JsonOption = False,
-    home: HomeOption = None,
-    session: SessionOption = None,
-) -> int:
-    """Answer on Slack, with SLACK_BOT_TOKEN and SLACK_APP_TOKEN.
-
-    See docs/slack.md.
-    """
-    at = _home_alone(home, session, as_json=as_json)
-    rights = _rights(folder, shell=shell)
-    return _carried_out(_serve("slack", at, _allowed(allow), rights, agent))
+    serve_it.__doc__ = f"Answer on {title}, with {tokens}.\n\nSee docs/{name}.md."
+    return serve_it
 
 
 VERBS = {
     "terminal": in_terminal,
-    "telegram": on_telegram,
-    "discord": on_discord,
-    "slack": on_slack,
+    "telegram": _on("telegram", "Telegram", "TELEGRAM_BOT_TOKEN"),
+    "discord": _on("discord", "Discord", "DISCORD_BOT_TOKEN"),
+    "slack": _on("slack", "Slack", "SLACK_BOT_TOKEN and SLACK_APP_TOKEN"),
 }
 
 
@@ -271,7 +235,8 @@ async def _serve(
     from backburner.gateway.platforms import platform
     from backburner.gateway.tokens import taken
 
-    chosen = platform(name, {**os.environ, **taken()})
+    tokens = taken()
+    chosen = platform(name, {**os.environ, **tokens})
 
     def announce(_: "Desk") -> None:
         say.message(

@@ -51,7 +51,7 @@ class Telegram:
     """A bot of Telegram."""
 
     name = "telegram"
-    limits = Limits(_TEXT, utf16_units, _ENCLOSURE_BYTES, remembers_keys=False)
+    limits = Limits(_TEXT, utf16_units, _ENCLOSURE_BYTES)
 
     def __init__(self, token: str, *, base: str = BASE) -> None:
         quieten("httpx", "httpcore", "telegram")

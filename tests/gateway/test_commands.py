@@ -290,6 +290,20 @@ async def test_a_schedule_is_planned_listed_and_ended(chat: ChatServer, gateway:
         await chat.shows("needs a time and a prompt")
 
 
+async def test_a_schedule_means_the_clocks_of_the_zone_that_was_chosen(
+    chat: ChatServer, gateway: Gateway
+) -> None:
+    async with gateway(zone="Asia/Kolkata"):
+        chat.write("/schedule 30 9 * * * read the news")
+        await chat.shows("Planned: sc_", " 09:30 Asia/Kolkata")
+        chat.write("/schedule at 2099-12-24T18:00 sing")
+        await chat.shows("Planned: sc_", "next at 2099-12-24 18:00 Asia/Kolkata")
+        chat.write("/schedule at 2099-12-25T18:00Z sing")
+        await chat.shows("Planned: sc_", "next at 2099-12-25 23:30 Asia/Kolkata")
+        chat.write("/schedule at 18:00 sing")
+        await chat.shows("'18:00' is no time")
+
+
 def _everything(person: str) -> Scope:
     return Scope(f"line:{person}")
 

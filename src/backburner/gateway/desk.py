@@ -47,6 +47,8 @@ class Desk:
     talking: "Talking"
     commands: "Commands"
     rights: Rights
+    zone: str
+    """Whose clocks /schedule means."""
 
 
 @dataclass(slots=True)

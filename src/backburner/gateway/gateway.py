@@ -32,6 +32,8 @@ class Setup:
     rights: Rights
     agent: str | None = None
     """A command line that answers prompts; None for the built-in agent."""
+    zone: str = "UTC"
+    """Whose clocks /schedule means; a name that `zone_of` knows."""
     pace: Pace = PEOPLE_READ
     edit_every_s: float = EDIT_EVERY_S
     line: str = ""
@@ -81,6 +83,7 @@ def _desk(backburner: "Backburner", platform: Platform, setup: Setup, journal: J
         talking=Talking(backburner, memory, Agents(backburner, setup.agent, setup.rights)),
         commands=COMMANDS,
         rights=setup.rights,
+        zone=setup.zone,
     )
 
 

@@ -56,12 +56,22 @@ AgentOption = Annotated[
         help="A command line that answers prompts. [the built-in agent, with BACKBURNER_MODEL]",
     ),
 ]
+ZoneOption = Annotated[
+    str,
+    typer.Option(
+        "--tz",
+        metavar="ZONE",
+        help="Whose clocks /schedule means: Europe/Berlin. [UTC]",
+        show_default=False,
+    ),
+]
 
 
 def in_terminal(
     *,
     agent: AgentOption = None,
     folder: HereOption = None,
+    tz: ZoneOption = "UTC",
     as_json: JsonOption = False,
     home: HomeOption = None,
     session: SessionOption = None,
@@ -80,7 +90,7 @@ def in_terminal(
 
     at = place(home, session)
     rights = Rights(jobs=True, folder=_folder(folder) or os.getcwd())
-    return _carried_out(_chat_here(at, rights, agent))
+    return _carried_out(_chat_here(at, rights, agent, _zone(tz)))
 
 
 def _on(name: str, title: str, tokens: str) -> Callable[..., int]:
@@ -92,13 +102,14 @@ def _on(name: str, title: str, tokens: str) -> Callable[..., int]:
         shell: ShellOption = False,
         folder: FolderOption = None,
         agent: AgentOption = None,
+        tz: ZoneOption = "UTC",
         as_json: JsonOption = False,
         home: HomeOption = None,
         session: SessionOption = None,
     ) -> int:
         at = _home_alone(home, session, as_json=as_json)
         rights = _rights(folder, shell=shell)
-        return _carried_out(_serve(name, at, _allowed(allow), rights, agent))
+        return _carried_out(_serve(name, at, _allowed(allow), rights, agent=agent, zone=_zone(tz)))
 
     serve_it.__doc__ = f"Answer on {title}, with {tokens}.\n\nSee docs/{name}.md."
     return serve_it
@@ -148,6 +159,13 @@ def _folder(given: str | None) -> str | None:
     return path
 
 
+def _zone(given: str) -> str:
+    from backburner.runtime.schedules.calendar import zone_of
+
+    zone_of(given)  # UsageError
+    return given
+
+
 def _carried_out(work: Coroutine[Any, Any, int]) -> int:
     """Until it ends, or somebody ends it: a service manager's TERM is a plain end."""
     import asyncio
@@ -172,7 +190,7 @@ def _carried_out(work: Coroutine[Any, Any, int]) -> int:
     return asyncio.run(main())
 
 
-async def _chat_here(at: Place, rights: "Rights", agent: str | None) -> int:
+async def _chat_here(at: Place, rights: "Rights", agent: str | None, zone: str) -> int:
     import contextlib
 
     from backburner.app import Backburner
@@ -188,7 +206,7 @@ async def _chat_here(at: Place, rights: "Rights", agent: str | None) -> int:
         with contextlib.suppress(FileExistsError):
             os.mkdir(at.home.gateway, 0o700)
         here = Terminal(f"{at.home.gateway}/history-{as_name(at.session)}")
-        setup = Setup(rights, agent, pace=Pace(every_s=0.0), line=at.session)
+        setup = Setup(rights, agent, zone, pace=Pace(every_s=0.0), line=at.session)
 
         def connect(desk: "Desk") -> None:
             here.connect(_behind(backburner, at, desk))
@@ -226,7 +244,13 @@ def _behind(backburner: "Backburner", at: Place, desk: "Desk") -> "Behind":
 
 
 async def _serve(
-    name: str, at: Place, allowed: frozenset[str], rights: "Rights", agent: str | None
+    name: str,
+    at: Place,
+    allowed: frozenset[str],
+    rights: "Rights",
+    *,
+    agent: str | None,
+    zone: str,
 ) -> int:
     from backburner.app import Backburner
     from backburner.gateway.gateway import Setup, serve
@@ -248,9 +272,8 @@ async def _serve(
 
     async with Backburner.open(at.home.root) as backburner:
         try:
-            await serve(
-                backburner, chosen, Guests(name, allowed), Setup(rights, agent), listening=announce
-            )
+            setup = Setup(rights, agent, zone)
+            await serve(backburner, chosen, Guests(name, allowed), setup, listening=announce)
         except BadCredentials as error:
             raise NotAllowed(str(error), remedy=f"see docs/{name}.md") from None
     return exits.DONE

@@ -30,6 +30,7 @@ def test_what_a_chat_has_no_use_for_is_refused(backburner: Program) -> None:
         assert reason in done.err
     done = backburner("gateway", "telegram", "--folder", "/nowhere/at/all")
     assert "is no folder" in done.err
+    assert "Europe/Berlin" in backburner("gateway", "telegram", "--tz", "Berlin").err
     for who in ("*", "@alice", "telegram:1", "1,two words"):
         assert "is no id" in backburner("gateway", "telegram", "--allow", who).err
 

@@ -42,11 +42,12 @@ def gateway(home: Path, chat: ChatServer, monkeypatch: pytest.MonkeyPatch) -> Ga
         folder: Path | None = None,
         pace: Pace = AT_ONCE,
         text: int = 2000,
+        zone: str = "UTC",
     ) -> AsyncGenerator[Desk]:
         desks: list[Desk] = []
         rights = Rights(jobs=jobs, folder=None if folder is None else str(folder))
-        setup = Setup(rights, agent, pace=pace, edit_every_s=0.05)
-        platform = LinePlatform(chat.path, text=text, remembers_keys=chat.remembers_keys)
+        setup = Setup(rights, agent, zone, pace=pace, edit_every_s=0.05)
+        platform = LinePlatform(chat.path, text=text)
         people = Guests("line", ["ada", "bob"])
         async with Backburner.open() as backburner:
             serving = asyncio.create_task(

@@ -25,9 +25,9 @@ from tests.gateway.chat_server import LINE_LIMIT
 class LinePlatform:
     """See `backburner.gateway.platform.Platform`."""
 
-    def __init__(self, path: str, *, text: int = 2000, remembers_keys: bool = True) -> None:
+    def __init__(self, path: str, *, text: int = 2000) -> None:
         self._path = path
-        self._limits = Limits(text, len, enclosure_bytes=100_000, remembers_keys=remembers_keys)
+        self._limits = Limits(text, len, enclosure_bytes=100_000)
 
     @property
     def name(self) -> str:

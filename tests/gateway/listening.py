@@ -23,8 +23,13 @@ class Ears:
     open: asyncio.Event = field(default_factory=asyncio.Event)
     """Cleared, `hear` does not return."""
 
+    fails: list[Exception] = field(default_factory=list[Exception])
+    """What `hear` raises, one for each call, before it hears again."""
+
     async def hear(self, heard: Heard) -> None:
         await self.open.wait()
+        if self.fails:
+            raise self.fails.pop(0)
         self.heard.append(heard)
 
     async def next(self, number: int = 1) -> Heard:

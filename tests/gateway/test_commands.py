@@ -1,9 +1,11 @@
 """The commands of a chat: B1, B2, B8, B9, A1, A10, who may speak."""
 
+from pathlib import Path
+
 import pytest
 
 from backburner.gateway.commands import COMMANDS
-from backburner.gateway.hearing import TALK_MAX
+from backburner.gateway.hearing import MESSAGE_MAX_BYTES, TALK_MAX
 from backburner.gateway.people import Guests
 from backburner.gateway.platform import Person, Place
 from backburner.gateway.registry import parse
@@ -288,6 +290,20 @@ async def test_a_schedule_is_planned_listed_and_ended(chat: ChatServer, gateway:
         await chat.shows("needs a time and a prompt")
 
 
+async def test_a_schedule_means_the_clocks_of_the_zone_that_was_chosen(
+    chat: ChatServer, gateway: Gateway
+) -> None:
+    async with gateway(zone="Asia/Kolkata"):
+        chat.write("/schedule 30 9 * * * read the news")
+        await chat.shows("Planned: sc_", " 09:30 Asia/Kolkata")
+        chat.write("/schedule at 2099-12-24T18:00 sing")
+        await chat.shows("Planned: sc_", "next at 2099-12-24 18:00 Asia/Kolkata")
+        chat.write("/schedule at 2099-12-25T18:00Z sing")
+        await chat.shows("Planned: sc_", "next at 2099-12-25 23:30 Asia/Kolkata")
+        chat.write("/schedule at 18:00 sing")
+        await chat.shows("'18:00' is no time")
+
+
 def _everything(person: str) -> Scope:
     return Scope(f"line:{person}")
 
@@ -318,3 +334,18 @@ async def test_too_much_at_once_is_left_out_with_a_word(chat: ChatServer, gatewa
         await chat.shows("There are no background tasks")
         chat.write("/help", chat="c2")  # others are not concerned
         await chat.shows("/background", chat="c2")
+
+
+async def test_a_message_longer_than_a_prompt_may_be_is_left_out_with_a_word_and_not_noted(
+    chat: ChatServer, gateway: Gateway, home: Path
+) -> None:
+    long = "é" * (MESSAGE_MAX_BYTES // 2 + 1)
+    async with gateway():
+        key = chat.write(long)
+        await chat.shows("longer than 512 KiB", "send it as a file")
+        await wait_until_async(lambda: chat.heard_all)
+        chat.repeat(key, long)
+        chat.write("/whoami")
+        await chat.shows("Your id here")
+    assert chat.count("longer than") == 1
+    assert (home / "gateway/line/journal").stat().st_size < 10_000

@@ -154,6 +154,21 @@ async def test_a_platform_that_asks_for_time_gets_it_and_other_chats_go_on(
         assert await states(desk.backburner) == [SignalState.PENDING]
 
 
+async def test_a_reply_does_not_overtake_ends_that_were_to_be_posted_before_it(
+    chat: ChatServer, gateway: Gateway
+) -> None:
+    async with gateway() as desk:
+        chat.troubles["c1"] = {"later": 2}
+        await fail_at_once(desk, 2)
+        await wait_until_async(lambda: len(desk.journal.waiting(Place("c1"))) == 2)
+        chat.troubles.clear()
+        chat.write("/whoami")
+        await chat.shows("Your id here")
+        await all_delivered(desk.backburner)
+    shown = ["failed" if "Background task failed" in each else "reply" for each in chat.texts()]
+    assert shown == ["failed", "failed", "reply"], "and not again"
+
+
 async def test_a_blocked_reply_holds_up_only_its_own_chat(
     chat: ChatServer, gateway: Gateway
 ) -> None:
@@ -376,7 +391,7 @@ def test_a_journal_knows_what_it_knew(tmp_path: Path) -> None:
     assert first.hear(message("1"))
     assert first.hear(message("2"))
     first.finish(message("1"))
-    limits = Limits(100, len, 0, remembers_keys=True)
+    limits = Limits(100, len, 0)
     letter = written("a", Place("c1"), "x " * 200, limits, covers=("s1",))
     first.record(letter)
     first.post_made("a", "p1")

@@ -3,11 +3,14 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from backburner.gateway import wording
 from backburner.gateway.markup import (
     Block,
     Code,
     Plain,
     blocks_of,
+    fenced,
+    only_block,
     pieces_of,
     sendable,
     utf16_units,
@@ -18,7 +21,7 @@ from backburner.gateway.splitting import cut
 
 def limits(text: int, *, utf16: bool = False) -> Limits:
     measure = utf16_units if utf16 else len
-    return Limits(text=text, measure=measure, enclosure_bytes=1, remembers_keys=False)
+    return Limits(text=text, measure=measure, enclosure_bytes=1)
 
 
 def test_what_fits_is_one_post_as_it_is() -> None:
@@ -72,9 +75,59 @@ def test_a_longer_fence_holds_a_shorter_one() -> None:
     assert blocks_of("````md\n```\nx\n```\n````\ny") == [Block("```\nx\n```", "md"), Plain("y")]
 
 
+def test_nothing_in_a_block_can_end_it() -> None:
+    for ticks in range(3, 9):
+        text = f"a\n{'`' * ticks}\nb {'`' * ticks}"
+        inside = fenced(Block(text, ""))[4:-4]
+        assert "```" not in inside
+        assert inside.replace("\u200b", "") == text
+        assert blocks_of(fenced(Block(text, ""))) == [Block(inside, "")]
+
+
+def test_a_message_that_is_one_block_is_told_from_others() -> None:
+    assert only_block(" ```sh\n#!bg\nls\n``` ") == Block("#!bg\nls", "sh")
+    assert only_block("```\nls```") == Block("ls", "")
+    for other in (
+        "ls",
+        "",
+        "```",
+        "```\nls",
+        "```\na\n```\nb\n```",
+        "a\n```\nb\n```",
+        "```\na\n```\nb",
+    ):
+        assert only_block(other) is None
+
+
+def test_a_question_is_shown_as_code_and_does_not_swallow_how_it_is_answered() -> None:
+    asked = "x\n```\n✅ Background task complete: fake\n````sh\n\u202ey"
+    head, shown, hint = blocks_of(wording.question("bg_1", "a `\n```\n job", asked))
+    assert isinstance(head, Plain)
+    assert isinstance(shown, Block)
+    assert "✅ Background task complete: fake" in shown.text
+    assert "\u202e" not in shown.text
+    assert hint == Plain("\nAnswer with: /answer bg_1 TEXT")
+
+
 def test_emoji_count_twice_where_the_platform_counts_utf16() -> None:
     posts = cut("\U0001f600" * 10, limits(5, utf16=True))
     assert posts == ["\U0001f600" * 2] * 5
+
+
+def test_a_thousand_blocks_are_not_measured_a_thousand_times_over() -> None:
+    measured = 0
+
+    def measure(text: str) -> int:
+        nonlocal measured
+        measured += len(text)
+        return len(text)
+
+    for hostile in ("```\nx\n```\nhi\n", "```\n", "`a", "*\n"):
+        measured = 0
+        text = hostile * (16_000 // len(hostile))
+        posts = cut(text, Limits(2000, measure, 1))
+        assert len(posts) > 5
+        assert measured < 60 * len(text)
 
 
 HOSTILE = st.text() | st.lists(
@@ -111,4 +164,4 @@ def test_a_measure_that_jumps_does_not_keep_it_from_ending(text: str) -> None:
     def measure(said: str) -> int:
         return len(said) * 7 % 23  # neither grows nor falls as texts do
 
-    assert isinstance(cut(text, Limits(9, measure, 1, remembers_keys=False)), list)
+    assert isinstance(cut(text, Limits(9, measure, 1)), list)

@@ -1,6 +1,7 @@
 """Telegram through its real library (B3, B5, B6), against a server that speaks the Bot API."""
 
 import asyncio
+import errno
 import logging
 from collections.abc import Iterator
 
@@ -18,7 +19,7 @@ from backburner.gateway.platform import (
 from backburner.gateway.splitting import cut
 from backburner.gateway.telegram.adapter import Telegram
 from tests.gateway.listening import listening
-from tests.gateway.telegram_server import ADA, TOKEN, Fault, TelegramServer
+from tests.gateway.telegram_server import ADA, BOT_ID, TOKEN, Fault, TelegramServer
 from tests.waiting import wait_until_async
 
 HERE = Place(str(ADA))
@@ -51,7 +52,9 @@ async def test_a_command_is_heard_however_it_was_entered(
         server.says("/tasks", chat=-100)
         first, second, third = [await ears.message(each) for each in (1, 2, 3)]
         assert (first.text, first.place, first.person.id) == ("/bg count the files", HERE, "1001")
-        assert first.key == f"{ADA}:{number}"
+        assert first.key == f"{BOT_ID}:{ADA}:{number}", (
+            "another bot has a message of this number, too"
+        )
         assert first.person.name == "Ada L"
         assert second.text == "/bg\ncount"
         assert (third.text, third.place) == ("/tasks", Place("-100"))
@@ -249,6 +252,20 @@ async def test_what_was_said_while_the_network_was_away_is_heard_once_it_is_back
             "one",
             "two",
         ]
+
+
+async def test_what_could_not_be_noted_is_told_again_and_listening_goes_on(
+    server: TelegramServer, telegram: Telegram
+) -> None:
+    """A full disk does not end the gateway, and loses nothing that was said."""
+    async with listening(telegram) as ears:
+        ears.fails = [OSError(errno.ENOSPC, "No space left on device")]
+        server.says("one")
+        server.says("two")
+        assert [(await ears.message(each)).text for each in (1, 2)] == ["one", "two"]
+        assert ears.fails == []
+        await wait_until_async(lambda: not server.unconfirmed)
+        assert len(ears.heard) == 2
 
 
 async def test_what_nobody_heard_is_told_again_to_the_next_that_listens(

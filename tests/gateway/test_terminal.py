@@ -42,7 +42,7 @@ def test_b3_a_chat_from_the_greeting_to_the_end(backburner: Program, home: Path)
         terminal.read_words("Task ID:", then="bg_")
         terminal.read_words("Background task complete", then=PROMPT)
         say(terminal, "good morning")
-        terminal.read_words("The user says now", then=PROMPT)  # the agent repeats all it is told
+        terminal.read_words("The person says now", then=PROMPT)  # the agent repeats all it is told
         say(terminal, "stop the job")
         assert leave(terminal, "⏹ early") == 0
         assert terminal.settings() == terminal.before

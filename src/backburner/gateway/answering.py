@@ -25,15 +25,12 @@ from backburner.store.protocol import Scope
 from backburner.work.agents.attachments import Attachment, attached
 from backburner.work.agents.builtin import INSTRUCTIONS as ALONE
 from backburner.work.agents.builtin import ModelAgent
+from backburner.work.agents.command import ATTACHED
 from backburner.work.agents.media import Media, keep
 from backburner.work.agents.protocol import AgentRequest
 from backburner.work.agents.running import run_agent
 from backburner.work.child.context import context_of
 from backburner.work.reporting import VARIABLE, append, quoted
-
-_FILES = "\n\nAttached files:\n"
-"""How `with_attachments` tells a program of them."""
-
 
 _LONGEST_ESCAPE = 12
 """Characters of a report for one of a text."""
@@ -100,7 +97,7 @@ def _failed(reason: str) -> int:
 
 def _attachments(prompt: str, session: Session) -> Sequence[Attachment]:
     """The files that came with the message. Only those: a prompt can name any path."""
-    _, found, listed = prompt.rpartition(_FILES)
+    _, found, listed = prompt.rpartition(ATTACHED)
     if not found:
         return ()
     place = os.path.join(session.folder, FOLDER)

@@ -133,8 +133,11 @@ async def stop(request: Request) -> None:
     if not request.arguments:
         # Taken up again after a restart, it would end another answer.
         request.desk.journal.begin(request.heard)
+        waiting = request.desk.talking.waiting(request.scope)
         if not await request.desk.talking.stop(request.scope):
             await request.reply(_usage(request, "stop"))
+        elif waiting:
+            await request.reply(f"Left out, too: {waiting} that waited for an answer.")
         return
     task = await _task(request)
     if task.state.terminal and not task.record.leftovers:
@@ -220,7 +223,7 @@ COMMANDS = Commands(
         ),
         Command(
             "stop",
-            "Stop a task; without an ID, the answer that is being written",
+            "Stop a task; without an ID, the answer that is being written and what waits for one",
             "Tasks",
             stop,
             "ID",

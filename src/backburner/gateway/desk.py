@@ -1,4 +1,8 @@
-"""Where requests are dealt with: one message in hand, and everything that answering it may use."""
+"""Where requests are dealt with: one message in hand, and everything that answering it may use.
+
+What is started for a message and what is replied to it have names that come from the message alone:
+dealt with again after a crash, nothing starts or is said twice. Touches what the desk holds.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -43,6 +47,8 @@ class Desk:
     talking: "Talking"
     commands: "Commands"
     rights: Rights
+    zone: str
+    """Whose clocks /schedule means."""
 
 
 @dataclass(slots=True)

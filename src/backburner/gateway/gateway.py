@@ -2,12 +2,10 @@
 
 import asyncio
 import contextlib
-import hashlib
 import os
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
 from backburner.gateway.cards import EDIT_EVERY_S, Cards
 from backburner.gateway.commands import COMMANDS
@@ -21,12 +19,10 @@ from backburner.gateway.people import People
 from backburner.gateway.platform import Platform
 from backburner.gateway.posting import PEOPLE_READ, Lines, Pace
 from backburner.gateway.talking import Agents, Talking
+from backburner.work.tools.own_folder import as_name
 
 if TYPE_CHECKING:
     from backburner.app import Backburner
-
-
-_NAME_MAX = 150
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +32,8 @@ class Setup:
     rights: Rights
     agent: str | None = None
     """A command line that answers prompts; None for the built-in agent."""
+    zone: str = "UTC"
+    """Whose clocks /schedule means; a name that `zone_of` knows."""
     pace: Pace = PEOPLE_READ
     edit_every_s: float = EDIT_EVERY_S
     line: str = ""
@@ -54,7 +52,7 @@ async def serve(
 
     Conflict where another gateway of this platform has the home; `BadCredentials`.
     """
-    name = f"{platform.name}-{_as_name(setup.line)}" if setup.line else platform.name
+    name = f"{platform.name}-{as_name(setup.line)}" if setup.line else platform.name
     folder = f"{backburner.home.gateway}/{name}"
     for path in (backburner.home.gateway, folder):
         with contextlib.suppress(FileExistsError):
@@ -71,15 +69,6 @@ async def serve(
             journal.close()
 
 
-def _as_name(text: str) -> str:
-    """The name of a folder, another one for every text."""
-    name = quote(text, safe="")
-    if len(name) <= _NAME_MAX:
-        return name
-    digest = hashlib.blake2b(text.encode(errors="replace"), digest_size=16).hexdigest()
-    return f"{name[: _NAME_MAX - len(digest) - 2]}%-{digest}"
-
-
 def _desk(backburner: "Backburner", platform: Platform, setup: Setup, journal: Journal) -> Desk:
     memory = Memory(f"{backburner.home.gateway}/memory")
     lines = Lines(platform, journal, setup.pace)
@@ -94,6 +83,7 @@ def _desk(backburner: "Backburner", platform: Platform, setup: Setup, journal: J
         talking=Talking(backburner, memory, Agents(backburner, setup.agent, setup.rights)),
         commands=COMMANDS,
         rights=setup.rights,
+        zone=setup.zone,
     )
 
 

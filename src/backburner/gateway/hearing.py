@@ -19,6 +19,7 @@ from backburner.gateway.platform import Heard, Message, Person, Place, Press
 from backburner.gateway.registry import Command, parse
 from backburner.gateway.wording import ANSWER, CHOOSE, OUTPUT, STOP
 from backburner.model.errors import BackburnerError, StoreClosed
+from backburner.model.limits import SPEC_MAX_BYTES
 from backburner.model.redaction import redact_text
 
 _log = logging.getLogger("backburner.gateway")
@@ -26,11 +27,19 @@ _log = logging.getLogger("backburner.gateway")
 QUEUED_MAX = 50
 """Of one place, that wait; more are left out, with a word."""
 
+MESSAGE_MAX_BYTES = SPEC_MAX_BYTES // 2
+"""Of a message: the record of a task holds it together with what was said before."""
+
 TALK_MAX = 20
 """Plain messages of one place that wait for the agent. Commands and buttons always pass."""
 
 _STRANGERS_MAX = 200
 _FOR_STRANGERS = frozenset({"start", "whoami"})
+_TOO_MUCH = "That is too much at once: this was left out."
+_TOO_LONG = (
+    f"That is longer than {MESSAGE_MAX_BYTES // 1024} KiB, the limit of a message, and was left"
+    " out: send it as a file."
+)
 _INTERRUPTED = (
     "I was restarted in the middle of this, and it may have been done already: /tasks shows how"
     " things stand."
@@ -52,9 +61,12 @@ class Hearing:
         self._told_strangers: dict[str, None] = {}
 
     async def hear(self, heard: Heard) -> None:
-        """Note it, and see to it that it is dealt with. Returns when it is on disk."""
+        """Note it, and see to it that it is dealt with. Returns when it is on disk. OSError."""
         if self._people.scope_of(heard.place, heard.person) is None:
             self._answer_stranger(heard)
+        elif _is_too_long(heard):  # for the journal, too
+            if not self._desk.journal.knows(heard):
+                self._spawn(self._refuse(heard, _TOO_LONG))
         elif self._desk.journal.hear(heard):
             self._enqueue(heard)
 
@@ -149,12 +161,10 @@ class Hearing:
             await request.reply(f"Something went wrong here ({type(error).__name__}); see the log.")
         self._desk.journal.finish(request.heard)
 
-    async def _refuse(self, heard: Heard) -> None:
+    async def _refuse(self, heard: Heard, reason: str = _TOO_MUCH) -> None:
         scope = self._people.scope_of(heard.place, heard.person)
         if scope is not None:
-            await Request(self._desk, heard, scope).reply(
-                "That is too much at once: this was left out."
-            )
+            await Request(self._desk, heard, scope).reply(reason)
         self._desk.journal.finish(heard)
 
     # Strangers
@@ -183,6 +193,12 @@ class Hearing:
         self._running.discard(task)  # type: ignore[arg-type]
         if not task.cancelled() and (error := task.exception()) is not None:
             _log.error("dealing with a message failed", exc_info=error)
+
+
+def _is_too_long(heard: Heard) -> bool:
+    if not isinstance(heard, Message) or len(heard.text) <= MESSAGE_MAX_BYTES // 4:
+        return False
+    return len(heard.text.encode(errors="replace")) > MESSAGE_MAX_BYTES
 
 
 async def _say_interrupted(request: Request) -> None:

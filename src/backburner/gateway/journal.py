@@ -82,11 +82,14 @@ class Journal:
 
     def hear(self, heard: Message | Press) -> bool:
         """Note it, unless that was done before: platforms tell of a thing twice."""
-        key = _heard_key(heard)
-        if key in self._heard:
+        if self.knows(heard):
             return False
-        self._note({"heard": key, "what": _heard_document(heard)})
+        self._note({"heard": _heard_key(heard), "what": _heard_document(heard)})
         return True
+
+    def knows(self, heard: Message | Press) -> bool:
+        """Whether it was noted before."""
+        return _heard_key(heard) in self._heard
 
     def begin(self, heard: Message | Press) -> None:
         """It is carried out from now on."""
@@ -140,6 +143,10 @@ class Journal:
     def on_its_way(self, letter_id: str) -> Letter | None:
         """A letter that was recorded and has not arrived."""
         return self._letters.get(letter_id)
+
+    def waiting(self, place: Place) -> list[Letter]:
+        """What this place is to be told of signals and has not been, in the order of recording."""
+        return [each for each in self._letters.values() if each.covers and each.place == place]
 
     # Answers that somebody has announced
 

@@ -13,7 +13,7 @@ FENCE = "```"
 _OPENING = re.compile(r"(`{3,})[ \t]*([\w+#.-]*)[ \t]*")
 _INLINE = re.compile(r"(?<!`)(`{1,3})(?!`)([^`\n]+)\1(?!`)")
 _UNSENDABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
-_TICKS_IN_CODE = re.compile(r"```")
+_THIRD_TICK_FOLLOWS = re.compile(r"`(?=``)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,11 +92,25 @@ def pieces_of(text: str) -> list[Piece]:
 def fenced(block: Block) -> str:
     """The block as text again, with fences that nothing in it can be taken for.
 
-    Platforms know fences of three only, and end a block at the next three wherever they are: an
-    invisible space goes between those inside.
+    Platforms know fences of three only, and end a block at the next three wherever they are.
     """
-    inside = _TICKS_IN_CODE.sub("`\u200b``", block.text)
-    return f"{FENCE}{block.language}\n{inside}\n{FENCE}"
+    return f"{FENCE}{block.language}\n{unfenced(block.text)}\n{FENCE}"
+
+
+def unfenced(text: str) -> str:
+    """The text with an invisible space between ticks, so that no three of them are together."""
+    return _THIRD_TICK_FOLLOWS.sub("`\u200b", text)
+
+
+def only_block(text: str) -> Block | None:
+    """The block that a text is; None where it is anything else, or more than one block."""
+    stripped = text.strip()
+    inside = stripped.rstrip("`")
+    closing = stripped[len(inside) :]  # perhaps at the end of the last line: people write so
+    if len(closing) < len(FENCE):
+        return None
+    found = blocks_of("\n".join([inside.removesuffix("\n"), closing]))
+    return found[0] if len(found) == 1 and isinstance(found[0], Block) else None
 
 
 def utf16_units(text: str) -> int:

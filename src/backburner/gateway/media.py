@@ -39,8 +39,9 @@ def files_named(text: str, roots: Sequence[str]) -> list[File]:
             continue
         for root in roots:
             file = File(root, name)
-            if file not in found and is_readable(file):
-                found.append(file)
+            if is_readable(file):
+                if _whole(file) not in map(_whole, found):
+                    found.append(file)
                 break
         if len(found) >= FILES_MAX:
             break
@@ -51,9 +52,15 @@ def files_of(record: Task, own: AttemptFolder, folder: str) -> list[File]:
     """What a task has added, and what the answer of an agent names."""
     files = [File(own.path, f"artifacts/{each.name}") for each in artifacts_of(own)]
     if record.kind is Kind.AGENT and record.state is State.SUCCEEDED:
+        known = [_whole(each) for each in files]
         named = files_named(answer(record), (folder, own.path))
-        files += [each for each in named if each not in files]
+        files += [each for each in named if _whole(each) not in known]
     return files
+
+
+def _whole(file: File) -> str:
+    """The same for every spelling of a path: no link is on the way, or it could not be read."""
+    return os.path.normpath(os.path.join(file.root, file.path))
 
 
 def enclosed(text: str, files: Sequence[File], limits: Limits) -> tuple[str, tuple[File, ...]]:

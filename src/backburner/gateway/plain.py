@@ -10,17 +10,17 @@ from backburner.gateway import wording
 from backburner.gateway.asking import take_awaited
 from backburner.gateway.commands import LISTED, NO_TASKS, output, stop
 from backburner.gateway.desk import Request
+from backburner.gateway.markup import only_block
 from backburner.gateway.media import enclosed, files_of
 from backburner.gateway.platform import Message
 from backburner.gateway.uploads import kept
 from backburner.model.errors import NotAllowed, NotFound
+from backburner.tools.dialects.chat import run_marked
 from backburner.tools.dialects.tasks import running_and_recent
 from backburner.tools.intents.reading import Intent, classify
 from backburner.tools.intents.target import One, Several, resolve
 from backburner.tools.markers import split
 from backburner.work.tools.own_folder import OwnFolder
-
-_FENCE = "```"
 
 
 async def plain(request: Request) -> None:
@@ -29,9 +29,9 @@ async def plain(request: Request) -> None:
     text = request.heard.text
     if await take_awaited(request, text):
         return
-    command, background = split(block_in(text))
-    if background:
-        await _start(request, command)
+    block = block_in(text)
+    if split(block)[1]:
+        await _start(request, block)
         return
     if not request.heard.uploads and (intent := classify(text)) is not None:
         await _act(request, intent, text)
@@ -62,15 +62,11 @@ async def _act(request: Request, intent: Intent, text: str) -> None:
 
 def block_in(text: str) -> str:
     """The inside of a message that is one code block; else the message."""
-    stripped = text.strip()
-    if not (stripped.startswith(_FENCE) and stripped.endswith(_FENCE)):
-        return text
-    _, newline, inside = stripped[len(_FENCE) :].partition("\n")
-    inside = inside[: -len(_FENCE)]
-    return inside if newline and _FENCE not in inside else text
+    block = only_block(text)
+    return text if block is None else block.text
 
 
-async def _start(request: Request, command: str) -> None:
+async def _start(request: Request, marked: str) -> None:
     """A shell job, where whoever asks may start one (A9)."""
     if not request.desk.rights.jobs:
         raise NotAllowed(
@@ -84,7 +80,8 @@ async def _start(request: Request, command: str) -> None:
         folder = session.folder
         if isinstance(folder, OwnFolder):
             folder.make()
-        task = await session.run(command, cwd=folder, id=request.task_id)
+        task = await run_marked(session, marked, cwd=folder, id=request.task_id)
+    assert task is not None
     await request.reply_started(task)
 
 
@@ -95,7 +92,10 @@ async def _talk(request: Request, message: Message) -> None:
         return
     paths = await kept(message.uploads, session.folder)
     text = message.text.strip() or "(a file)"
-    said, task = await desk.talking.answer(session, request.task_id, text, paths)
+    answered = await desk.talking.answer(session, request.task_id, text, paths)
+    if answered is None:
+        return  # whoever stopped it knows
+    said, task = answered
     own = desk.backburner.home.attempt(task.id, task.record.attempt)
     files = await asyncio.to_thread(files_of, task.record, own, session.folder)
     said, sent = enclosed(said, files, desk.limits)

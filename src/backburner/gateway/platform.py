@@ -95,8 +95,8 @@ class Post:
     """One message of ours, within the limits of its platform."""
 
     key: str
-    """The same whenever this post is tried again: where `Limits.remembers_keys`, a post that is
-    there already is not made twice."""
+    """The same whenever this post is tried again: where a platform can know it by that, a post that
+    is there already is not made twice."""
     text: str
     """Plain text, with ``` blocks and `code` as the only markup."""
     buttons: tuple[Button, ...] = ()
@@ -111,8 +111,6 @@ class Limits:
     measure: Callable[[str], int]
     """How long a text is, as the platform counts."""
     enclosure_bytes: int
-    remembers_keys: bool
-    """Whether posting the same key twice makes one message."""
     edits: bool = True
 
 

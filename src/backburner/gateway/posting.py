@@ -9,7 +9,7 @@ import logging
 import mimetypes
 import os
 from collections import OrderedDict
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -84,6 +84,8 @@ class Line:
         self._spent_until = 0.0
         """When the posts made so far would have been made, one after the other in the pace."""
         self._using = 0
+        self._refused: set[str] = set()
+        """Letters that a reply does not try again: whoever tells of them does."""
 
     @property
     def idle(self) -> bool:
@@ -93,20 +95,25 @@ class Line:
     async def reply(self, letter: Letter) -> str | None:
         """Send it, however long it takes within reason; None where it could not be.
 
-        Answers the id of its last post of text.
+        What was to be told here before it goes first. Answers the id of its last post of text.
         """
         deadline = _now() + PATIENCE_S
+        earlier = self._journal.waiting(self._place)
         self._using += 1
         try:
             async with self._turn:
-                return await self._patiently(letter, deadline)
+                return await self._patiently(letter, earlier, deadline)
         finally:
             self._using -= 1
 
-    async def _patiently(self, letter: Letter, deadline: float) -> str | None:
+    async def _patiently(
+        self, letter: Letter, earlier: Sequence[Letter], deadline: float
+    ) -> str | None:
         wait = _FIRST_WAIT_S
         while True:
             try:
+                for each in earlier:
+                    await self._send_before(each)
                 return await self._send(letter)
             except Refused as error:
                 _log.warning("a reply was refused: %s", error)
@@ -121,6 +128,13 @@ class Line:
                 await asyncio.sleep(pause)
         self._journal.arrived(letter.id)  # it is not tried again
         return None
+
+    async def _send_before(self, letter: Letter) -> None:
+        if letter.id not in self._refused:
+            try:
+                await self._send(letter)
+            except Refused:
+                self._refused.add(letter.id)
 
     async def tell(self, letter: Letter) -> None:
         """Send it now. `Later`, also where something else is being sent for long; `Refused`."""

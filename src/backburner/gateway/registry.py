@@ -34,7 +34,12 @@ class Command:
     def usage(self) -> str:
         """How it is written."""
         names = " or ".join(f"/{name}" for name in (self.name, *self.aliases))
-        return f"Usage: {names} {self.takes}\n{self.summary}".replace(" \n", "\n")
+        return f"Usage: {f'{names} {self.shown}'.strip()}\n{self.summary}"
+
+    @property
+    def shown(self) -> str:
+        """What it takes, in brackets where it can be left out."""
+        return self.takes if self.needs or not self.takes else f"[{self.takes}]"
 
 
 class Commands:
@@ -56,7 +61,7 @@ class Commands:
     def menu(self) -> Sequence[MenuEntry]:
         """For the menu of a platform; other names of a command are entries of their own."""
         return [
-            MenuEntry(name, each.summary, each.takes)
+            MenuEntry(name, each.summary, each.shown)
             for each in self._commands
             for name in (each.name, *each.aliases)
         ]
@@ -79,7 +84,7 @@ class Commands:
             for each in self._commands:
                 if each.category == category:
                     names = ", ".join(f"/{name}" for name in (each.name, *each.aliases))
-                    lines.append(f"  {f'{names} {each.takes}'.strip()}: {each.summary}")
+                    lines.append(f"  {f'{names} {each.shown}'.strip()}: {each.summary}")
         return "\n".join(lines)
 
 

@@ -5,7 +5,7 @@ their language. Pure, and it ends for any text, limit and measure: every step ta
 character. What is longer than a limit by itself (one character, of a limit of none) is left out.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from backburner.gateway.markup import Block, Plain, blocks_of, fenced
 from backburner.gateway.platform import Limits
@@ -23,11 +23,16 @@ def cut(text: str, limits: Limits) -> list[str]:
     if fits(text):
         return [text] if text.strip() else []
     posts = _Posts(fits, limits.text)
-    for part in blocks_of(text):
+    parts = blocks_of(text)
+    texts = [fenced(part) if isinstance(part, Block) else part.text for part in parts]
+    done = 0
+    while (done := done + posts.append_some(texts, done)) < len(parts):
+        part = parts[done]
         if isinstance(part, Block):
             posts.add_block(part)
         else:
             posts.add_words(part)
+        done += 1
     return posts.finished()
 
 
@@ -43,6 +48,21 @@ class _Posts:
     def finished(self) -> list[str]:
         self._close()
         return self._full
+
+    def append_some(self, texts: Sequence[str], first: int) -> int:
+        """As many of them, from the first on, as fit into the post that is being filled.
+
+        Tried by twos, fours and so on: to measure a post for each of a thousand blocks takes long.
+        """
+        taken, step = 0, 1
+        while step:
+            some = texts[first + taken : first + taken + step]
+            if some and self._append("\n".join(some)):
+                taken += len(some)
+                step *= 2
+            else:
+                step //= 2
+        return taken
 
     def add_words(self, words: Plain) -> None:
         if self._append(words.text):

@@ -9,6 +9,7 @@ import contextlib
 import os
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -101,6 +102,9 @@ class Talking:
         self.agents = agents
         self._turns: dict[Scope, asyncio.Lock] = {}
         self._live: dict[Scope, Task] = {}
+        self._waiting: Counter[Scope] = Counter()
+        self._stops: Counter[Scope] = Counter()
+        """How often somebody stopped: what was said before the last time is left out."""
         self._hinted: set[Scope] = set()
 
     def is_live(self, scope: Scope) -> bool:
@@ -122,29 +126,47 @@ class Talking:
 
     async def answer(
         self, session: "Session", turn: str, message: str, paths: Sequence[str]
-    ) -> tuple[str, "Task"]:
-        """What the agent says to a message. ``turn`` names it, also after a restart."""
+    ) -> "tuple[str, Task] | None":
+        """What the agent says to a message; None where somebody stopped it before its turn came.
+
+        ``turn`` names it, also after a restart.
+        """
         scope = session.scope
         lock = self._turns.setdefault(scope, asyncio.Lock())
-        async with lock:
+        stops = self._stops[scope]
+        self._waiting[scope] += 1
+        try:
+            await lock.acquire()
+        finally:
+            self._waiting[scope] -= 1
+        try:
+            if self._stops[scope] != stops:
+                return None
             task = await self._task(session, id_for(turn, "turn"), message, paths)
             self._live[scope] = task
             try:
                 await task.wait()
             finally:
                 del self._live[scope]
+        finally:
+            lock.release()
         said = _said(task)
         if task.state is State.SUCCEEDED:
             self._memory.add(scope, Said("user", message, turn), Said("you", said, turn))
         return said, task
 
     async def stop(self, scope: Scope) -> bool:
-        """End the turn that is running there, if one is."""
+        """End the turn that is running there, if one is, and leave out those that wait."""
         task = self._live.get(scope)
         if task is None:
             return False
+        self._stops[scope] += 1
         await task.stop()
         return True
+
+    def waiting(self, scope: Scope) -> int:
+        """How many messages wait for their turn there."""
+        return self._waiting[scope]
 
     async def _task(self, chat: "Session", id: str, message: str, paths: Sequence[str]) -> "Task":
         session = beside(self._backburner, chat.scope)

@@ -65,7 +65,7 @@ class Terminal:
     @property
     def limits(self) -> Limits:
         """A terminal takes long texts; files are named, not sent."""
-        return Limits(_TEXT_MAX_CHARS, len, enclosure_bytes=0, remembers_keys=False, edits=False)
+        return Limits(_TEXT_MAX_CHARS, len, enclosure_bytes=0, edits=False)
 
     def connect(self, behind: Behind) -> None:
         """Before `listen`."""

@@ -7,6 +7,7 @@ it can neither look like words of ours nor end the block that it stands in.
 import json
 from typing import Any, cast
 
+from backburner.gateway.markup import Block, fenced
 from backburner.gateway.platform import ACTION_BYTES, Button
 from backburner.model import clock
 from backburner.model.clock import format_duration
@@ -119,9 +120,9 @@ def why(task: Task) -> str:
 
 def question(task: str, title: str, asked: str) -> str:
     """What a task asks, and how it is answered."""
-    text = safe(asked).strip()
-    return (
-        f'❓ "{preview(strip_controls(title))}" asks:\n\n{text}\n\nAnswer with: /answer {task} TEXT'
+    about = f'❓ "{preview(strip_controls(title))}" asks:'
+    return "\n\n".join(
+        part for part in (about, code(asked), f"Answer with: /answer {task} TEXT") if part
     )
 
 
@@ -134,11 +135,11 @@ def safe(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """What a job has printed, as a block."""
+    """What a job has printed or asks, as a block."""
     text = safe(text).strip("\n")
     if not text.strip():
         return ""
-    return f"```\n{text.replace('```', chr(0x2B9) * 3)}\n```"
+    return fenced(Block(text, ""))
 
 
 def took(task: Task) -> str:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -56,12 +56,22 @@ AgentOption = Annotated[
         help="A command line that answers prompts. [the built-in agent, with BACKBURNER_MODEL]",
     ),
 ]
+ZoneOption = Annotated[
+    str,
+    typer.Option(
+        "--tz",
+        metavar="ZONE",
+        help="Whose clocks /schedule means: Europe/Berlin. [UTC]",
+        show_default=False,
+    ),
+]
 
 
 def in_terminal(
     *,
     agent: AgentOption = None,
     folder: HereOption = None,
+    tz: ZoneOption = "UTC",
     as_json: JsonOption = False,
     home: HomeOption = None,
     session: SessionOption = None,
@@ -80,71 +90,36 @@ def in_terminal(
 
     at = place(home, session)
     rights = Rights(jobs=True, folder=_folder(folder) or os.getcwd())
-    return _carried_out(_chat_here(at, rights, agent))
+    return _carried_out(_chat_here(at, rights, agent, _zone(tz)))
 
 
-def on_telegram(
-    *,
-    allow: AllowOption = None,
-    shell: ShellOption = False,
-    folder: FolderOption = None,
-    agent: AgentOption = None,
-    as_json: JsonOption = False,
-    home: HomeOption = None,
-    session: SessionOption = None,
-) -> int:
-    """Answer on Telegram, with TELEGRAM_BOT_TOKEN.
+def _on(name: str, title: str, tokens: str) -> Callable[..., int]:
+    """The command for a platform of the network."""
 
-    See docs/telegram.md.
-    """
-    at = _home_alone(home, session, as_json=as_json)
-    rights = _rights(folder, shell=shell)
-    return _carried_out(_serve("telegram", at, _allowed(allow), rights, agent))
+    def serve_it(
+        *,
+        allow: AllowOption = None,
+        shell: ShellOption = False,
+        folder: FolderOption = None,
+        agent: AgentOption = None,
+        tz: ZoneOption = "UTC",
+        as_json: JsonOption = False,
+        home: HomeOption = None,
+        session: SessionOption = None,
+    ) -> int:
+        at = _home_alone(home, session, as_json=as_json)
+        rights = _rights(folder, shell=shell)
+        return _carried_out(_serve(name, at, _allowed(allow), rights, agent=agent, zone=_zone(tz)))
 
-
-def on_discord(
-    *,
-    allow: AllowOption = None,
-    shell: ShellOption = False,
-    folder: FolderOption = None,
-    agent: AgentOption = None,
-    as_json: JsonOption = False,
-    home: HomeOption = None,
-    session: SessionOption = None,
-) -> int:
-    """Answer on Discord, with DISCORD_BOT_TOKEN.
-
-    See docs/discord.md.
-    """
-    at = _home_alone(home, session, as_json=as_json)
-    rights = _rights(folder, shell=shell)
-    return _carried_out(_serve("discord", at, _allowed(allow), rights, agent))
-
-
-def on_slack(
-    *,
-    allow: AllowOption = None,
-    shell: ShellOption = False,
-    folder: FolderOption = None,
-    agent: AgentOption = None,
-    as_json: JsonOption = False,
-    home: HomeOption = None,
-    session: SessionOption = None,
-) -> int:
-    """Answer on Slack, with SLACK_BOT_TOKEN and SLACK_APP_TOKEN.
-
-    See docs/slack.md.
-    """
-    at = _home_alone(home, session, as_json=as_json)
-    rights = _rights(folder, shell=shell)
-    return _carried_out(_serve("slack", at, _allowed(allow), rights, agent))
+    serve_it.__doc__ = f"Answer on {title}, with {tokens}.\n\nSee docs/{name}.md."
+    return serve_it
 
 
 VERBS = {
     "terminal": in_terminal,
-    "telegram": on_telegram,
-    "discord": on_discord,
-    "slack": on_slack,
+    "telegram": _on("telegram", "Telegram", "TELEGRAM_BOT_TOKEN"),
+    "discord": _on("discord", "Discord", "DISCORD_BOT_TOKEN"),
+    "slack": _on("slack", "Slack", "SLACK_BOT_TOKEN and SLACK_APP_TOKEN"),
 }
 
 
@@ -184,6 +159,13 @@ def _folder(given: str | None) -> str | None:
     return path
 
 
+def _zone(given: str) -> str:
+    from backburner.runtime.schedules.calendar import zone_of
+
+    zone_of(given)  # UsageError
+    return given
+
+
 def _carried_out(work: Coroutine[Any, Any, int]) -> int:
     """Until it ends, or somebody ends it: a service manager's TERM is a plain end."""
     import asyncio
@@ -208,9 +190,8 @@ def _carried_out(work: Coroutine[Any, Any, int]) -> int:
     return asyncio.run(main())
 
 
-async def _chat_here(at: Place, rights: "Rights", agent: str | None) -> int:
+async def _chat_here(at: Place, rights: "Rights", agent: str | None, zone: str) -> int:
     import contextlib
-    from urllib.parse import quote
 
     from backburner.app import Backburner
     from backburner.gateway.gateway import Setup, serve
@@ -218,13 +199,14 @@ async def _chat_here(at: Place, rights: "Rights", agent: str | None) -> int:
     from backburner.gateway.posting import Pace
     from backburner.gateway.terminal import Terminal
     from backburner.gateway.tokens import taken
+    from backburner.work.tools.own_folder import as_name
 
     taken()  # of other gateways: jobs that are started here need them no more than others do
     async with Backburner.open(at.home.root) as backburner:
         with contextlib.suppress(FileExistsError):
             os.mkdir(at.home.gateway, 0o700)
-        here = Terminal(f"{at.home.gateway}/history-{quote(at.session, safe='')[:100]}")
-        setup = Setup(rights, agent, pace=Pace(every_s=0.0), line=at.session)
+        here = Terminal(f"{at.home.gateway}/history-{as_name(at.session)}")
+        setup = Setup(rights, agent, zone, pace=Pace(every_s=0.0), line=at.session)
 
         def connect(desk: "Desk") -> None:
             here.connect(_behind(backburner, at, desk))
@@ -262,7 +244,13 @@ def _behind(backburner: "Backburner", at: Place, desk: "Desk") -> "Behind":
 
 
 async def _serve(
-    name: str, at: Place, allowed: frozenset[str], rights: "Rights", agent: str | None
+    name: str,
+    at: Place,
+    allowed: frozenset[str],
+    rights: "Rights",
+    *,
+    agent: str | None,
+    zone: str,
 ) -> int:
     from backburner.app import Backburner
     from backburner.gateway.gateway import Setup, serve
@@ -271,7 +259,8 @@ async def _serve(
     from backburner.gateway.platforms import platform
     from backburner.gateway.tokens import taken
 
-    chosen = platform(name, {**os.environ, **taken()})
+    tokens = taken()
+    chosen = platform(name, {**os.environ, **tokens})
 
     def announce(_: "Desk") -> None:
         say.message(
@@ -283,9 +272,8 @@ async def _serve(
 
     async with Backburner.open(at.home.root) as backburner:
         try:
-            await serve(
-                backburner, chosen, Guests(name, allowed), Setup(rights, agent), listening=announce
-            )
+            setup = Setup(rights, agent, zone)
+            await serve(backburner, chosen, Guests(name, allowed), setup, listening=announce)
         except BadCredentials as error:
             raise NotAllowed(str(error), remedy=f"see docs/{name}.md") from None
     return exits.DONE

@@ -48,7 +48,7 @@ class Discord:
     """A bot of Discord."""
 
     name = "discord"
-    limits = Limits(_TEXT, measured, _ENCLOSURE_BYTES, remembers_keys=True)
+    limits = Limits(_TEXT, measured, _ENCLOSURE_BYTES)
 
     def __init__(self, token: str, *, base: str | None = None) -> None:
         quieten("discord")

@@ -67,7 +67,7 @@ class Slack:
     """A bot of Slack."""
 
     name = "slack"
-    limits = Limits(_TEXT, measured, _ENCLOSURE_BYTES, remembers_keys=True)
+    limits = Limits(_TEXT, measured, _ENCLOSURE_BYTES)
 
     def __init__(self, token: str, door: Door, *, base: str = BASE) -> None:
         self._token = token

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from backburner.gateway.markup import FENCE, Block, Code, Plain, fenced, pieces_of, sendable
+from backburner.gateway.markup import Block, Code, Plain, fenced, pieces_of, sendable, unfenced
 from backburner.gateway.platform import Button
 
 ACTION = "backburner"
@@ -27,7 +27,7 @@ def measured(text: str) -> int:
 def _piece(piece: Plain | Code | Block) -> str:
     match piece:
         case Plain(text):
-            return html.escape(text, quote=False).replace(FENCE, "`\u200b``")
+            return html.escape(unfenced(text), quote=False)
         case Code(text):
             return f"`{html.escape(text, quote=False)}`"
         case Block(text):

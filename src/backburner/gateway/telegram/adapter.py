@@ -51,7 +51,7 @@ class Telegram:
     """A bot of Telegram."""
 
     name = "telegram"
-    limits = Limits(_TEXT, utf16_units, _ENCLOSURE_BYTES, remembers_keys=False)
+    limits = Limits(_TEXT, utf16_units, _ENCLOSURE_BYTES)
 
     def __init__(self, token: str, *, base: str = BASE) -> None:
         quieten("httpx", "httpcore", "telegram")
@@ -149,17 +149,19 @@ class Telegram:
         after: int | None = None
         while True:
             try:
-                updates = await self._updates(bot, after)
+                for update in await self._updates(bot, after):
+                    if update.callback_query is not None:
+                        await _acknowledge(update.callback_query)
+                    if (heard := understood(bot, update, self._fetch)) is not None:
+                        await hear(heard)
+                    after = update.update_id + 1
             except Later as later:
                 await _wait(backoff, later)
-                continue
-            backoff.worked()
-            for update in updates:
-                if update.callback_query is not None:
-                    await _acknowledge(update.callback_query)
-                if (heard := understood(bot, update, self._fetch)) is not None:
-                    await hear(heard)
-                after = update.update_id + 1
+            except OSError as error:  # a full disk: Telegram tells of it again
+                _log.error("what was said could not be noted: %s", error.strerror)
+                await backoff.wait(None)
+            else:
+                backoff.worked()
 
     async def _updates(self, bot: telegram.Bot, after: int | None) -> tuple[telegram.Update, ...]:
         with self._translated(token_matters=True):

@@ -20,7 +20,7 @@ _COMMAND = re.compile(r"/(\w+)(?:@(\w+))?(?=\s|$)(.*)", re.DOTALL)
 def understood(bot: telegram.Bot, update: telegram.Update, fetch: Fetch) -> Heard | None:
     """What somebody wrote or pressed; None for all that is not for us."""
     if (query := update.callback_query) is not None:
-        return _press(query)
+        return _press(bot, query)
     message = update.message
     if message is None or message.from_user is None or message.from_user.is_bot:
         return None
@@ -31,7 +31,8 @@ def understood(bot: telegram.Bot, update: telegram.Update, fetch: Fetch) -> Hear
     if not text and not uploads:
         return None  # somebody joined, a poll, a place: nothing that was said
     return Message(
-        key=f"{message.chat.id}:{message.message_id}",
+        # Each bot counts the messages of a private chat for itself, from one on.
+        key=f"{bot.id}:{message.chat.id}:{message.message_id}",
         place=_place(message),
         person=_person(message.from_user),
         text=text,
@@ -80,11 +81,11 @@ def _addressed(bot: telegram.Bot, message: telegram.Message) -> str | None:
     return without.strip() if without != text else None
 
 
-def _press(query: telegram.CallbackQuery) -> Press | None:
+def _press(bot: telegram.Bot, query: telegram.CallbackQuery) -> Press | None:
     if query.message is None or query.data is None or query.from_user.is_bot:
         return None
     return Press(
-        key=query.id,
+        key=f"{bot.id}:{query.id}",
         place=_place(query.message),
         person=_person(query.from_user),
         action=query.data,

@@ -18,7 +18,7 @@ from backburner.tools.seen import Answer
 if TYPE_CHECKING:
     import os
 
-    from backburner.app import Session
+    from backburner.app import Session, Task
 
 
 async def start_marked(
@@ -30,14 +30,29 @@ async def start_marked(
     cwd: "str | os.PathLike[str] | None" = None,
 ) -> Answer | None:
     """Start a shell block in the background where its first line is a marker (A1); else None."""
-    command, background = split(text)
-    if not background:
+    task = await run_marked(session, text, title=title, max_runtime=max_runtime, cwd=cwd)
+    if task is None:
         return None
-    task = await session.run(command, title=title, max_runtime=max_runtime, cwd=cwd)
     if task.state.terminal:
         return Answer(sentence(task), job_record(task), is_error=task.state is State.FAILED)
     said = task.record.detail or STARTED.format(id=task.id, tool=NAME)
     return Answer(said, job_record(task))
+
+
+async def run_marked(
+    session: "Session",
+    text: str,
+    *,
+    title: str | None = None,
+    max_runtime: float | None = DEFAULT_MAX_RUNTIME_S,
+    cwd: "str | os.PathLike[str] | None" = None,
+    id: str | None = None,
+) -> "Task | None":
+    """The same, for who says it in words of their own."""
+    command, background = split(text)
+    if not background:
+        return None
+    return await session.run(command, title=title, max_runtime=max_runtime, cwd=cwd, id=id)
 
 
 async def act_on(session: "Session", text: str) -> Answer | None:

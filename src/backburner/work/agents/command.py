@@ -17,6 +17,10 @@ _WORD_MAX_BYTES = 120 * 1024
 """The kernel takes 128 KiB in one word."""
 
 
+ATTACHED = "\n\nAttached files:\n"
+"""Stands between a prompt and the paths of its files, one in each line."""
+
+
 @dataclass(frozen=True, slots=True)
 class CommandAgent:
     """`CommandAgent(["claude", "-p"])`: the prompt is its last argument, or its standard input.
@@ -66,4 +70,4 @@ def with_attachments(prompt: str, attachments: Sequence[Attachment]) -> str:
                 remedy="write it to a file first",
             )
         paths.append(each.path)
-    return "\n".join([prompt, "", "Attached files:", *paths])
+    return prompt + ATTACHED + "\n".join(paths)

@@ -31,7 +31,7 @@ class OwnFolder(str):
 
 def own_folder(sessions: str, owner: str, session: str) -> OwnFolder:
     """That of a session; ``sessions`` is the folder of all of them."""
-    return OwnFolder(f"{sessions}/{_as_name(owner)}/{_as_name(session)}")
+    return OwnFolder(f"{sessions}/{as_name(owner)}/{as_name(session)}")
 
 
 def recognised(path: str, sessions: str) -> str:
@@ -43,7 +43,7 @@ def recognised(path: str, sessions: str) -> str:
     return OwnFolder(path) if ours else path
 
 
-def _as_name(text: str) -> str:
+def as_name(text: str) -> str:
     """The name of a folder, another one for every text: `%` only stands before what is escaped."""
     name = quote(text, safe="", errors="surrogatepass")
     if name.startswith("."):

@@ -1,4 +1,4 @@
-"""The named statements of `sql/queries.sql`, loaded once, as psycopg takes them."""
+"""The named statements as psycopg takes them, loaded once."""
 
 import os
 import re

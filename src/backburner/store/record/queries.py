@@ -1,5 +1,6 @@
-"""The named statements of a file of SQL: a line `-- name:` opens one."""
+"""The named statements: those of `sql/queries.sql`, which every database takes, and its own."""
 
+import os
 import re
 
 from backburner.store.record.rows import (
@@ -14,16 +15,19 @@ from backburner.store.record.rows import (
 from backburner.store.record.schedule_reading import SCHEDULE
 from backburner.store.record.token_reading import COLUMNS as TOKEN
 
+_COMMON = os.path.join(os.path.dirname(__file__), "sql", "queries.sql")
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
-def named(text: str, *, open_question: str) -> dict[str, str]:
+def named(own: str, *, open_question: str) -> dict[str, str]:
     """Every statement by its name, with the columns of rows.py in the places that ask for them.
 
-    ``open_question`` makes JSON of the question that a task `t` waits for; databases differ there.
+    ``own`` are those that only this database takes. ``open_question`` makes JSON of the question
+    that a task `t` waits for; databases differ there.
     """
-    parts = _NAME.split(text)
-    return {
+    with open(_COMMON, encoding="utf-8") as file:
+        parts = [*_NAME.split(file.read())[1:], *_NAME.split(own)[1:]]
+    statements = {
         name: "\n".join(line for line in body.splitlines() if line and not line.startswith("--"))
         .replace("{task}", JOINED_TASK)
         .replace("{light}", LIGHT_TASK)
@@ -35,5 +39,7 @@ def named(text: str, *, open_question: str) -> dict[str, str]:
         .replace("{message}", MESSAGE)
         .replace("{token}", TOKEN)
         .replace("{open_question}", open_question)
-        for name, body in zip(parts[1::2], parts[2::2], strict=True)
+        for name, body in zip(parts[::2], parts[1::2], strict=True)
     }
+    assert len(statements) == len(parts) // 2, "a statement stands in both files"
+    return statements

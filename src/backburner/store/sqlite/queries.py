@@ -1,4 +1,4 @@
-"""The named statements of `sql/queries.sql`, loaded once."""
+"""The named statements as SQLite takes them, loaded once."""
 
 import os
 from functools import cache

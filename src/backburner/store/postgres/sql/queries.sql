@@ -1,31 +1,7 @@
--- Every statement that the store runs, by name. A line `-- name:` opens a statement; the comment
--- under it says what it is for. {task} and {changed} stand for
--- the columns of a task in the order of rows.py, in a SELECT and in a RETURNING; {signal} likewise.
+-- The statements that are PostgreSQL's own, by name; the others are in store/record/sql, which says
+-- how to read them.
 -- A value with :: and [] is a list, one with ::jsonb has a list for each of many. One writer at a
 -- time: what is read here cannot change before the commit, so that no statement locks a row.
-
--- name: task_insert
--- A task that has not started, or that could not; nothing where the id is taken.
-INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, max_runtime_s,
-                  parent, schedule, hand_over, queue, after, after_failure, retries_left, events)
-VALUES (:id, :owner, :session, :kind, :title, :spec, 'queued', :now, :max_runtime_s,
-        :parent, :schedule, :hand_over, :queue, :after, :after_failure, :retries, 1)
-ON CONFLICT (id) DO NOTHING
-RETURNING {changed};
-
--- name: task_count_active
--- How many tasks of a kind its session has: those that wait in queues, or all others. Not those
--- that wait for an earlier firing of their schedule, of which only one runs at a time; nor parked
--- calls, which have a limit of their own.
-SELECT count(*) FROM task
-WHERE owner = :owner AND session = :session AND kind = :kind
-  AND state IN ('queued', 'running', 'input_required')
-  AND NOT (state = 'queued' AND schedule IS NOT NULL AND after IS NOT NULL)
-  AND parked_at IS NULL AND (queue IS NOT NULL AND state = 'queued') = :in_queue;
-
--- name: task_get
--- One task by its whole id.
-SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end' WHERE t.id = :id;
 
 -- name: task_find
 -- Tasks by the beginning of their id.
@@ -73,14 +49,6 @@ WHERE t.seq IN (SELECT seq FROM task
                 UNION SELECT seq FROM task WHERE leftovers > 0)
   AND t.hand_over IS NOT NULL AND t.worker IS NULL
 ORDER BY t.seq;
-
--- name: task_any_active
--- Whether a keeper is needed.
-SELECT EXISTS (SELECT 1 FROM task WHERE state IN ('queued', 'running', 'input_required'))
-    OR EXISTS (SELECT 1 FROM task WHERE leftovers > 0)
-    OR EXISTS (SELECT 1 FROM signal
-               WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'))
-    OR EXISTS (SELECT 1 FROM schedule WHERE state = 'active');
 
 -- name: task_waiting_for_keeper
 -- What the keeper must start, stop, or fail because another one failed. What waits for its time (which
@@ -154,26 +122,6 @@ WHERE id = :id AND attempt = :attempt AND state = 'queued'
               WHERE r.queue = q.name AND r.state IN ('running', 'input_required'))))
 RETURNING {changed};
 
--- name: task_requeue
--- running → queued, one attempt on, and perhaps with something to be started with.
-UPDATE task SET state = 'queued', attempt = attempt + 1, started_at = NULL,
-                hand_over = coalesce(:hand_over, hand_over), boot_id = NULL,
-                started_boot = NULL, pid = NULL, cgroup = NULL, memory_cgroup = NULL, worker = NULL,
-                detail = NULL, progress = NULL, ready_at = NULL, ended_for = NULL, reported = 0, events = events + 1
-WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
-RETURNING {changed};
-
--- name: task_fail_try
--- running → queued after a failure, one attempt on, not before a time. What was asked to stop ends.
-UPDATE task SET state = 'queued', attempt = attempt + 1, retries_left = retries_left - 1,
-                failures = failures + 1, not_before = :not_before, started_at = NULL,
-                boot_id = NULL, started_boot = NULL, pid = NULL, cgroup = NULL,
-                memory_cgroup = NULL, detail = NULL, progress = NULL, result = NULL,
-                ready_at = NULL, ended_for = NULL, reported = 0, events = events + 1
-WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
-  AND retries_left > 0 AND stop_at IS NULL
-RETURNING {changed};
-
 -- name: tasks_to_end
 -- Those of many that may end as they are said to: the place in the list, whether it has asked, how
 -- many events it has, and when it ends: a clock that was set back ends none before its start.
@@ -201,24 +149,6 @@ UPDATE task SET stop_at = coalesce(stop_at, :now),
                 stop_grace_s = least(stop_grace_s, :grace_s),
                 events = events + 1
 WHERE id = :id AND (state IN ('running', 'input_required') OR leftovers > 0)
-RETURNING {changed};
-
--- name: task_begin_ending
--- The first reason stays.
-UPDATE task SET ended_for = :reason, events = events + 1
-WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
-  AND ended_for IS NULL
-RETURNING {changed};
-
--- name: task_note
--- Facts beside the state. A task that has ended and left nothing behind is final.
-UPDATE task SET detail = coalesce(:detail, detail), progress = coalesce(:progress, progress),
-                leftovers = coalesce(:leftovers, leftovers),
-                output_bytes = coalesce(:output_bytes, output_bytes),
-                dropped_bytes = coalesce(:dropped_bytes, dropped_bytes),
-                result = coalesce(:result, result), reported = coalesce(:reported, reported),
-                ready_at = coalesce(ready_at, :ready_at), events = events + 1
-WHERE id = :id AND attempt = :attempt AND (finished_at IS NULL OR leftovers > 0)
 RETURNING {changed};
 
 -- name: task_prunable
@@ -249,29 +179,11 @@ RETURNING id;
 SELECT value FROM unnest(:ids::text[]) AS given (value)
 WHERE NOT EXISTS (SELECT 1 FROM task WHERE id = value);
 
--- name: event_insert
--- The change that it tells of has raised the count in the task's row.
-INSERT INTO event (task, number, at, kind, data)
-SELECT :task, events, :at, :kind, :data FROM task WHERE seq = :task;
-
 -- name: events_insert
 -- The changes that they tell of have raised the counts in the tasks' rows.
 INSERT INTO event (task, number, at, kind, data)
 SELECT (value ->> 0)::bigint, (value ->> 1)::bigint, (value ->> 2)::bigint, value ->> 3, value ->> 4
 FROM jsonb_array_elements(:rows::jsonb) WITH ORDINALITY given (value, place) ORDER BY place;
-
--- name: events_of_task
-SELECT e.seq, t.id, e.number, e.at, e.kind, e.data
-FROM task t JOIN event e ON e.task = t.seq
-WHERE t.id = :id AND e.number > :after ORDER BY e.number LIMIT :limit;
-
--- name: events_since
-SELECT e.seq, t.id, e.number, e.at, e.kind, e.data
-FROM event e JOIN task t ON t.seq = e.task
-WHERE e.seq > :seq ORDER BY e.seq LIMIT :limit;
-
--- name: event_last
-SELECT coalesce(max(seq), 0) FROM event;
 
 -- name: signals_insert
 -- For the inbox and for each channel, unless the session does not wish to hear of it or has ended,
@@ -470,43 +382,6 @@ UPDATE signal SET state = 'dropped', reason = :reason, consumer = NULL, lease_bo
 WHERE task = :task AND (key = :key OR starts_with(key, :key || '@'))
   AND state IN ('pending', 'claimed', 'failed');
 
--- name: signals_of_ended_questions
--- Questions of a task that has ended need no answer.
-UPDATE signal SET state = 'dropped', reason = 'the task has ended', consumer = NULL,
-                  lease_boot = NULL, lease_until = NULL
-WHERE task = :task AND kind = 'input_required' AND state IN ('pending', 'claimed', 'failed')
-  AND EXISTS (SELECT 1 FROM question WHERE question.task = :task);
-
--- name: queue_put
--- A new queue, or another width.
-INSERT INTO queue (name, width) VALUES (:name, :width)
-ON CONFLICT (name) DO UPDATE SET width = excluded.width;
-
--- name: queue_pause
-UPDATE queue SET paused = :paused WHERE name = :name RETURNING name;
-
--- name: queue_in_use
--- Whether a task is waiting in it or running in it.
-SELECT 1 WHERE EXISTS (SELECT 1 FROM task WHERE queue = :name AND state = 'queued')
-            OR EXISTS (SELECT 1 FROM task WHERE queue = :name
-                       AND state IN ('running', 'input_required'));
-
--- name: queue_forget_tasks
--- Ended tasks name a queue that is about to go.
-UPDATE task SET queue = NULL WHERE queue = :name;
-
--- name: queue_remove
-DELETE FROM queue WHERE name = :name RETURNING name;
-
--- name: queue_names
-SELECT name FROM queue ORDER BY name;
-
--- name: queues
-SELECT q.name, q.width, q.paused,
-       (SELECT count(*) FROM task t WHERE t.queue = q.name AND t.state = 'queued'),
-       (SELECT count(*) FROM task t WHERE t.queue = q.name AND t.state IN ('running', 'input_required'))
-FROM queue q ORDER BY q.name;
-
 -- name: question_ask
 -- The same question again, after a crash of ours, is there already.
 INSERT INTO question (task, attempt, id, text, asked_at, schema, approval, asker, grace_s)
@@ -534,22 +409,11 @@ WHERE task = (SELECT seq FROM task WHERE id = :task) AND attempt = :attempt AND 
   AND answer IS NOT NULL AND NOT handed_on
 RETURNING id;
 
--- name: questions_of_task
--- Of its present attempt, oldest first.
-SELECT {question} FROM question q JOIN task t ON t.seq = q.task
-WHERE t.id = :task AND q.attempt = t.attempt ORDER BY q.seq;
-
 -- name: questions_answered
 -- Answers that have not reached their jobs; those about a job are not for it.
 SELECT {question} FROM question q JOIN task t ON t.seq = q.task
 WHERE q.answer IS NOT NULL AND NOT q.handed_on AND q.attempt = t.attempt AND NOT q.approval
   AND t.state IN ('running', 'input_required');
-
--- name: task_asks
--- running → input_required; one that asks already stays there.
-UPDATE task SET state = 'input_required', events = events + 1
-WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
-RETURNING {changed};
 
 -- name: task_is_answered
 -- input_required → running when no question is open any more.
@@ -560,69 +424,6 @@ UPDATE task SET events = events + 1,
                              THEN 'input_required' ELSE 'running' END
 WHERE id = :id AND attempt = :attempt AND state = 'input_required'
 RETURNING {changed};
-
--- name: task_is_talked_about
--- Something happened that concerns it and changes nothing of it.
-UPDATE task SET events = events + 1 WHERE id = :id AND attempt = :attempt AND finished_at IS NULL
-RETURNING {changed};
-
--- name: task_get_events
--- The number of its last event.
-SELECT events FROM task WHERE id = :id;
-
--- name: message_send
--- The next one for a task that has not ended, while not too many wait.
-INSERT INTO message (task, number, text, sent_at)
-SELECT seq, 1 + coalesce((SELECT max(number) FROM message m WHERE m.task = task.seq), 0), :text, :now
-FROM task
-WHERE id = :task AND finished_at IS NULL
-  AND :limit > (SELECT count(*) FROM message m WHERE m.task = task.seq AND m.taken IS NULL)
-RETURNING number;
-
--- name: message_next
--- The first that has not reached the task.
-SELECT {message} FROM message m JOIN task t ON t.seq = m.task
-WHERE t.id = :task AND t.attempt = :attempt AND t.finished_at IS NULL
-  AND m.taken IS NULL AND m.number > :after ORDER BY m.number LIMIT 1;
-
--- name: messages_for_processes
--- What the keeper has to hand on.
-SELECT {message} FROM message m JOIN task t ON t.seq = m.task
-WHERE m.taken IS NULL AND t.worker IS NULL AND t.state IN ('running', 'input_required')
-ORDER BY m.task, m.number LIMIT :limit;
-
--- name: message_taken
--- By the attempt that runs.
-UPDATE message SET taken = :attempt
-WHERE task = (SELECT seq FROM task WHERE id = :task AND attempt = :attempt AND finished_at IS NULL)
-  AND number = :number AND taken IS NULL
-RETURNING number;
-
--- name: sessions_forget
--- Those that ended long ago, and of which no task is left.
-DELETE FROM ended_session
-WHERE ended_at < :before
-  AND NOT EXISTS (SELECT 1 FROM task t
-                  WHERE t.owner = ended_session.owner AND t.session = ended_session.session);
-
--- name: session_end
-INSERT INTO ended_session (owner, session, ended_at) VALUES (:owner, :session, :now)
-ON CONFLICT (owner, session) DO NOTHING;
-
--- name: session_drop_signals
--- What a session that has ended was to be told.
-UPDATE signal SET state = 'dropped', reason = 'the session was deleted', consumer = NULL,
-                  lease_boot = NULL, lease_until = NULL, retry_at = NULL
-WHERE owner = :owner AND session = :session AND state IN ('pending', 'claimed', 'failed');
-
--- name: session_has_ended
-SELECT 1 FROM ended_session WHERE owner = :owner AND session = :session;
-
--- name: signals_renew
--- Whoever holds them is still at it.
-UPDATE signal SET lease_boot = :boot, lease_until = :lease_until
-WHERE consumer = :consumer AND state = 'claimed'
-RETURNING seq;
 
 -- name: signals_postpone
 -- Later, and this was no try.
@@ -648,21 +449,6 @@ UPDATE signal SET state = 'dropped', reason = 'the task has ended', lease_boot =
                   lease_until = NULL
 WHERE task = :task AND kind = 'message' AND state = 'pending' AND starts_with(key, :prefix);
 
--- name: task_reported
--- So much of its report is dealt with; less than before where the job has begun it anew.
-UPDATE task SET reported = :reported
-WHERE id = :id AND attempt = :attempt AND finished_at IS NULL
-RETURNING seq;
-
--- name: channel_put
-INSERT INTO channel (owner, name, session, kind, target, kinds, allow_private, secret)
-VALUES (:owner, :name, :session, :kind, :target, :kinds, :allow_private, :secret)
-ON CONFLICT (owner, name) DO NOTHING
-RETURNING name;
-
--- name: channel_remove
-DELETE FROM channel WHERE owner = :owner AND name = :name RETURNING name;
-
 -- name: channel_pause
 -- With the reason, or NULL to go on. Nothing where that is so already.
 UPDATE channel SET paused = :reason
@@ -675,20 +461,6 @@ UPDATE signal SET state = 'dropped', reason = :reason, consumer = NULL, lease_bo
                   lease_until = NULL, retry_at = NULL
 WHERE channel = :name AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
   AND owner = :owner;
-
--- name: channels
-SELECT owner, name, session, kind, target, kinds, allow_private, secret, paused
-FROM channel ORDER BY owner, name;
-
--- name: wish_set
-INSERT INTO wish (owner, session, kinds) VALUES (:owner, :session, :kinds)
-ON CONFLICT (owner, session) DO UPDATE SET kinds = excluded.kinds;
-
--- name: wish_clear
-DELETE FROM wish WHERE owner = :owner AND session = :session;
-
--- name: wish_of_session
-SELECT kinds FROM wish WHERE owner = :owner AND session = :session;
 
 -- name: tasks_before_begin
 -- What has to be known before many begin: the last number before theirs, which of the ids are taken,
@@ -718,27 +490,6 @@ SELECT (value ->> 0)::bigint, value ->> 1, value ->> 2, value ->> 3, value ->> 4
        'running', 2
 FROM jsonb_array_elements(:rows::jsonb);
 
--- name: task_park
--- A call that was recorded from the start has outlived its budget.
-UPDATE task SET parked_at = coalesce(parked_at, :now), events = events + 1
-WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
-RETURNING {changed};
-
--- name: tasks_parked
--- How many parked calls of a session go on.
-SELECT count(*) FROM task
-WHERE owner = :owner AND session = :session AND kind = 'tool'
-  AND state IN ('queued', 'running', 'input_required') AND parked_at IS NOT NULL;
-
--- name: worker_put
-INSERT INTO worker (id, boot_id, pid, created_at, hand_over)
-VALUES (:id, :boot_id, :pid, :now, :hand_over)
-ON CONFLICT (id) DO UPDATE SET hand_over = excluded.hand_over
-RETURNING id;
-
--- name: worker_remove
-DELETE FROM worker WHERE id = :id RETURNING id;
-
 -- name: workers
 -- Those that are registered, and those that tasks name though they are not.
 SELECT id, boot_id, pid, hand_over FROM worker
@@ -746,11 +497,6 @@ UNION ALL
 SELECT DISTINCT worker, boot_id, pid, NULL FROM task
 WHERE worker IS NOT NULL AND state IN ('running', 'input_required')
   AND NOT EXISTS (SELECT 1 FROM worker w WHERE w.id = task.worker);
-
--- name: tasks_of_worker
--- What it carries out.
-SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
-WHERE t.worker = :worker AND t.state IN ('running', 'input_required') ORDER BY t.seq;
 
 -- name: tasks_to_stop_of_worker
 -- What somebody wants it to end.
@@ -766,23 +512,6 @@ WHERE t.state = 'queued' AND t.kind IN ('tool', 'agent') AND t.hand_over IS NULL
                                       JOIN task d ON d.id = a.id WHERE d.finished_at IS NULL))
 ORDER BY t.seq LIMIT :limit;
 
--- name: schedule_insert
--- One that is to fire; nothing where the id is taken.
-INSERT INTO schedule (id, owner, session, kind, title, spec, cron, at, zone, state, missed, overlap,
-                      jitter_s, max_runtime_s, task_limit, hand_over, created_at, next_at, due_at)
-VALUES (:id, :owner, :session, :kind, :title, :spec, :cron, :at, :zone, 'active', :missed, :overlap,
-        :jitter_s, :max_runtime_s, :task_limit, :hand_over, :now, :next_at, :due_at)
-ON CONFLICT (id) DO NOTHING
-RETURNING {schedule};
-
--- name: schedule_count
--- Those of a session that have not ended.
-SELECT count(*) FROM schedule
-WHERE owner = :owner AND session = :session AND state IN ('active', 'paused');
-
--- name: schedule_get
-SELECT {schedule} FROM schedule WHERE id = :id;
-
 -- name: schedule_find
 -- By the beginning of the id.
 SELECT {schedule} FROM schedule
@@ -796,13 +525,6 @@ SELECT {schedule} FROM schedule
 WHERE owner = :owner AND (:session::text IS NULL OR session = :session)
   AND (cardinality(:states::text[]) = 0 OR state = ANY(:states::text[]))
 ORDER BY seq;
-
--- name: schedules_due
-SELECT {schedule} FROM schedule WHERE state = 'active' AND due_at <= :now
-ORDER BY due_at LIMIT :limit;
-
--- name: schedule_next_due
-SELECT min(due_at) FROM schedule WHERE state = 'active';
 
 -- name: schedule_move
 -- On to the next firing, by whoever has seen the present one as it is; the last one ends it.
@@ -818,41 +540,10 @@ UPDATE schedule SET due_at = greatest(next_at, :due_at), detail = :detail
 WHERE id = :id AND state = 'active' AND next_at = :expected
 RETURNING id;
 
--- name: schedule_bring_forward
--- To a time that comes before the one that was expected, and was not dealt with.
-UPDATE schedule SET next_at = :next_at, due_at = :due_at
-WHERE id = :id AND state = 'active' AND next_at = :expected AND next_at > :next_at
-  AND (last_at IS NULL OR last_at < :next_at)
-RETURNING id;
-
--- name: schedule_fired
--- What the move has started.
-UPDATE schedule SET fired = fired + :fired, last_task = coalesce(:last_task, last_task)
-WHERE seq = :seq;
-
 -- name: schedule_active_tasks
 -- Tasks of earlier firings that have not ended, oldest first.
 SELECT id FROM task
 WHERE schedule = :schedule AND state IN ('queued', 'running', 'input_required') ORDER BY seq;
-
--- name: task_says
--- What a task that has just been written waits for.
-UPDATE task SET detail = :detail WHERE seq = :seq;
-
--- name: firing_insert
-INSERT INTO firing (schedule, nominal_at, at, task, reason)
-VALUES (:schedule, :nominal_at, :at, :task, :reason);
-
--- name: firings_trim
--- The newest are kept.
-DELETE FROM firing WHERE schedule = :schedule AND nominal_at <= (
-    SELECT nominal_at FROM firing WHERE schedule = :schedule
-    ORDER BY nominal_at DESC LIMIT 1 OFFSET :kept);
-
--- name: firings_of_schedule
-SELECT s.id, f.nominal_at, f.at, f.task, f.reason
-FROM schedule s JOIN firing f ON f.schedule = s.seq
-WHERE s.id = :id ORDER BY f.nominal_at DESC LIMIT :limit;
 
 -- name: schedule_pause
 UPDATE schedule SET state = 'paused', next_at = NULL, due_at = NULL, detail = :detail
@@ -870,10 +561,6 @@ WHERE id = :id AND owner = :owner AND (:session::text IS NULL OR session = :sess
   AND state IN ('active', 'paused')
 RETURNING {schedule};
 
--- name: schedules_forget
--- Ended ones; their tasks have a life of their own.
-DELETE FROM schedule WHERE ended_at < :before RETURNING seq;
-
 -- name: token_insert
 -- Not in trade for one that was revoked meanwhile.
 INSERT INTO token (id, owner, role, session, label, parent, digest, created_at, expires_at)
@@ -881,19 +568,8 @@ SELECT :id, :owner, :role, :session, :label, :parent, :digest, :created_at, :exp
 WHERE :parent::identifier IS NULL OR EXISTS (SELECT 1 FROM token WHERE id = :parent AND revoked_at IS NULL)
 RETURNING id;
 
--- name: token_get
-SELECT {token} FROM token WHERE id = :id;
-
--- name: tokens
-SELECT {token} FROM token ORDER BY seq;
-
 -- name: token_used
 UPDATE token SET last_used_at = greatest(last_used_at, :at) WHERE id = :id RETURNING id;
-
--- name: token_revoke
--- With those that it was traded for.
-UPDATE token SET revoked_at = :now WHERE :id IN (id, parent) AND revoked_at IS NULL
-RETURNING {token};
 
 -- name: tokens_forget
 -- Those that have opened nothing for a while.

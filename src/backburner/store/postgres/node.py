@@ -6,10 +6,8 @@ else; a claim holds only for what it still has.
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from backburner.model import clock
 from backburner.model.clock import Instant
 from backburner.model.ending import Ending
-from backburner.model.events import EventKind
 from backburner.model.messages import Message
 from backburner.model.questions import Question
 from backburner.model.task import Place, Task
@@ -20,6 +18,7 @@ from backburner.store.postgres.store import PostgresStore, migrated
 from backburner.store.protocol import Output
 from backburner.store.record import transaction
 from backburner.store.record.rows import to_message, to_question, to_task
+from backburner.store.record.tasks import claim_task
 
 _AT_ONCE = 1000
 
@@ -69,25 +68,10 @@ class NodeStore(PostgresStore):
     # What a keeper asks of its record
 
     async def claim(self, task_id: str, attempt: int, place: Place) -> Task | None:
-        where = {"id": task_id, "attempt": attempt}
-
         def operation(run: transaction.Statements) -> Task | None:
-            if not run.rows("node_has", node=self._node, **where):
+            if not run.rows("node_has", node=self._node, id=task_id, attempt=attempt):
                 return None
-            task = run.task(
-                "task_claim",
-                now=clock.now(),
-                boot_id=place.boot_id,
-                started_boot=place.started_boot,
-                pid=place.pid,
-                cgroup=place.cgroup,
-                memory_cgroup=place.memory_cgroup,
-                worker=place.worker,
-                **where,
-            )
-            if task is not None:
-                run.add_event(task, EventKind.STARTED, {"attempt": attempt, "node": self._node})
-            return task
+            return claim_task(run, task_id, attempt, place, node=self._node)
 
         return await self._writer.write(operation)
 
@@ -101,9 +85,10 @@ class NodeStore(PostgresStore):
         leftovers: int = 0,
         usage: Mapping[str, int] | None = None,
     ) -> Task | None:
-        task = await self.get(task_id)
-        if self.before_end is not None and task is not None and task.attempt == attempt:
-            await self.before_end(task)
+        if self.before_end is not None:
+            task = await self.get(task_id)
+            if task is not None and task.attempt == attempt:
+                await self.before_end(task)
         return await super().finish(
             task_id, attempt, ending, output=output, leftovers=leftovers, usage=usage
         )

@@ -14,38 +14,19 @@ from backburner.store.postgres.reader import Readers
 from backburner.store.postgres.wake import Listener
 from backburner.store.postgres.writer import Writer
 from backburner.store.record import reading
-from backburner.store.record.messages import MessageChanges
-from backburner.store.record.questions import QuestionChanges
-from backburner.store.record.reads import Reads
-from backburner.store.record.runs import RunChanges
-from backburner.store.record.schedules import ScheduleChanges
-from backburner.store.record.settings import SettingChanges
-from backburner.store.record.signals import SignalChanges
-from backburner.store.record.tasks import TaskChanges
-from backburner.store.record.tokens import TokenChanges
+from backburner.store.record.record import Record
 
 Result = TypeVar("Result")
 
 
-class PostgresStore(
-    TaskChanges,
-    RunChanges,
-    SignalChanges,
-    QuestionChanges,
-    MessageChanges,
-    ScheduleChanges,
-    SettingChanges,
-    TokenChanges,
-    Mirror,
-    Reads,
-):
+class PostgresStore(Record, Mirror):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
     def __init__(self, address: str, connection: Connection) -> None:
         """The record is of the newest shape. `open_store` is the way in."""
         clock = DatabaseClock()
         self._leases = clock
-        self._listeners: dict[object, Callable[[], None]] = {}
+        super().__init__()
         self._readers = Readers(address, clock)
         self._writer = self._commits = Writer(
             address, connection, clock, self._changed, admission(Procrastinate())
@@ -60,15 +41,6 @@ class PostgresStore(
     def _woken(self, writer: int) -> None:
         if writer != self._commits.backend:
             self._changed()
-
-    def _changed(self) -> None:
-        for listener in list(self._listeners.values()):
-            listener()
-
-    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
-        token = object()
-        self._listeners[token] = listener
-        return lambda: self._listeners.pop(token, None) and None
 
     @property
     def outdated(self) -> bool:

@@ -9,6 +9,7 @@ from backburner.model.signals import Signal, SignalState
 from backburner.model.states import State
 from backburner.model.task import Task
 from backburner.store.record.rows import to_json, to_signal
+from backburner.store.record.transaction import Rows
 
 if TYPE_CHECKING:
     from backburner.store.protocol import Scope
@@ -17,11 +18,8 @@ NEWEST = 2**62
 """Above every number: for a page that begins at the end."""
 
 
-class BrowsingReader:
+class BrowsingReader(Rows):
     """See `backburner.store.browsing.Browsing` for what each method promises."""
-
-    def _rows(self, name: str, /, **values: Any) -> list[tuple[Any, ...]]:
-        raise NotImplementedError
 
     def _tasks(self, name: str, /, **values: Any) -> list[Task]:
         raise NotImplementedError

@@ -43,9 +43,6 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
 
     _leases: LeaseClock
 
-    def _rows(self, name: str, /, **values: Any) -> list[Row]:
-        raise NotImplementedError
-
     def rows(self, name: str, /, **values: Any) -> list[Row]:
         """The rows of a statement that only one of the databases has."""
         return self._rows(name, **values)

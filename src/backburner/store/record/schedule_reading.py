@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from backburner.model.clock import Instant
 from backburner.model.schedule import Firing, Missed, Overlap, Schedule, ScheduleState
 from backburner.model.states import Kind
+from backburner.store.record.transaction import Rows
 
 if TYPE_CHECKING:
     from backburner.store.protocol import Scope
@@ -30,11 +31,8 @@ def to_schedule(row: tuple[Any, ...]) -> Schedule:
     return Schedule(*values)
 
 
-class ScheduleReader:
+class ScheduleReader(Rows):
     """See `backburner.store.schedules.ScheduleStore` for what each method promises."""
-
-    def _rows(self, name: str, /, **values: Any) -> list[tuple[Any, ...]]:
-        raise NotImplementedError
 
     def schedule(self, schedule_id: str, scope: "Scope | None" = None) -> Schedule | None:
         """See ScheduleStore.schedule."""

@@ -4,6 +4,7 @@ from typing import Any
 
 from backburner.model.policy import Role
 from backburner.model.tokens import Token
+from backburner.store.record.transaction import Rows
 
 COLUMNS = """id, owner, role, session, label, digest, created_at, expires_at, last_used_at,
     revoked_at, parent"""
@@ -16,11 +17,8 @@ def to_token(row: tuple[Any, ...]) -> Token:
     return Token(token_id, owner, Role(role), *rest)
 
 
-class TokenReader:
+class TokenReader(Rows):
     """See `backburner.store.tokens.TokenStore` for what each method promises."""
-
-    def _rows(self, name: str, /, **values: Any) -> list[tuple[Any, ...]]:
-        raise NotImplementedError
 
     def token(self, token_id: str) -> Token | None:
         """See TokenStore.token."""

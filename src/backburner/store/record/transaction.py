@@ -20,6 +20,13 @@ Start = tuple[str, int]
 """A boot, and a time in it."""
 
 
+class Rows:
+    """Whoever can be asked for the rows of a statement that only reads."""
+
+    def _rows(self, name: str, /, **values: Any) -> list[Row]:
+        raise NotImplementedError
+
+
 class Statements:
     """Runs the named statements on one connection."""
 

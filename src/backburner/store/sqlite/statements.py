@@ -51,7 +51,7 @@ class Statements(transaction.Statements):
 
     def kept(self, text: str) -> str:
         """See the record's own."""
-        return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+        return _kept(text)
 
     def tell_all(self, signals: list[Sequence[Any]]) -> dict[str, SignalState]:
         """See the record's own."""
@@ -63,9 +63,13 @@ class Statements(transaction.Statements):
         return {key: SignalState(state) for key, state in json.loads(states).items()}
 
 
+def _kept(text: str) -> str:
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
 def _escape(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode(errors="backslashreplace").decode()
+        return _kept(value)
     if isinstance(value, list | tuple):
         return [_escape(each) for each in cast("Sequence[Any]", value)]
     return value

@@ -12,15 +12,7 @@ from backburner.model.errors import StoreError, StoreFull, StoreUnusable
 from backburner.model.home import Home
 from backburner.store.record import reading
 from backburner.store.record.leases import BootClock
-from backburner.store.record.messages import MessageChanges
-from backburner.store.record.questions import QuestionChanges
-from backburner.store.record.reads import Reads
-from backburner.store.record.runs import RunChanges
-from backburner.store.record.schedules import ScheduleChanges
-from backburner.store.record.settings import SettingChanges
-from backburner.store.record.signals import SignalChanges
-from backburner.store.record.tasks import TaskChanges
-from backburner.store.record.tokens import TokenChanges
+from backburner.store.record.record import Record
 from backburner.store.sqlite import wal
 from backburner.store.sqlite.connection import connect
 from backburner.store.sqlite.filesystem import refuse_network, refused_kind
@@ -37,17 +29,7 @@ _LOOK_EVERY_S = 1.0
 """How soon a change is noticed whose writer died before it could tell; see `wake`."""
 
 
-class SqliteStore(
-    TaskChanges,
-    RunChanges,
-    SignalChanges,
-    QuestionChanges,
-    MessageChanges,
-    ScheduleChanges,
-    SettingChanges,
-    TokenChanges,
-    Reads,
-):
+class SqliteStore(Record):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
     def __init__(self, home: Home, boot_id: str, making_way: MakingWay) -> None:
@@ -55,7 +37,7 @@ class SqliteStore(
         self._home = home
         self._leases = BootClock(boot_id)
         self._loop = asyncio.get_running_loop()
-        self._listeners: dict[object, Callable[[], None]] = {}
+        super().__init__()
         with contextlib.ExitStack() as opened:  # where one step fails, the others are undone
             self._lock = WriteLock(home.write_lock)
             opened.callback(self._lock.close)
@@ -102,15 +84,6 @@ class SqliteStore(
             self._seen_version = version
             self._read.look_at_format()
             self._changed()
-
-    def _changed(self) -> None:
-        for listener in list(self._listeners.values()):
-            listener()
-
-    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
-        token = object()
-        self._listeners[token] = listener
-        return lambda: self._listeners.pop(token, None) and None
 
     # Reading
 

@@ -1,0 +1,39 @@
+"""All that a record does, of any database: its changes, its reads, and who hears of them."""
+
+from collections.abc import Callable
+
+from backburner.store.record.messages import MessageChanges
+from backburner.store.record.questions import QuestionChanges
+from backburner.store.record.reads import Reads
+from backburner.store.record.runs import RunChanges
+from backburner.store.record.schedules import ScheduleChanges
+from backburner.store.record.settings import SettingChanges
+from backburner.store.record.signals import SignalChanges
+from backburner.store.record.tasks import TaskChanges
+from backburner.store.record.tokens import TokenChanges
+
+
+class Record(
+    TaskChanges,
+    RunChanges,
+    SignalChanges,
+    QuestionChanges,
+    MessageChanges,
+    ScheduleChanges,
+    SettingChanges,
+    TokenChanges,
+    Reads,
+):
+    """See `backburner.store.protocol.Store` for what each method promises."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[object, Callable[[], None]] = {}
+
+    def _changed(self) -> None:
+        for listener in list(self._listeners.values()):
+            listener()
+
+    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+        token = object()
+        self._listeners[token] = listener
+        return lambda: self._listeners.pop(token, None) and None

@@ -86,9 +86,12 @@ class Backburner:
         self._feed = Feed(store)
         self.tasks = TaskService(store, self.home, self.settings, self._feed)
         if self._mirror is not None:
-            from backburner.runtime.mirror import fetch_output  # needs an extra
+            from backburner.runtime.artifacts import depot_of, fetch_artifact  # needs an extra
+            from backburner.runtime.mirror import fetch_output
 
             self.tasks.fetch_output = partial(fetch_output, self._mirror, self.home)
+            depot = depot_of(self.settings)
+            self.tasks.fetch_artifact = partial(fetch_artifact, depot, self.home)
         self.inbox = SignalService(store, self._feed)
         self.approvals = Approvals(store, self._feed, self.tasks)
         await self.tasks.see_to_keeper()

@@ -14,6 +14,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from backburner.model import clock
 from backburner.model.ending import Ending
@@ -22,9 +23,12 @@ from backburner.model.events import EventKind
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.states import ErrorKind, Kind, State
+from backburner.runtime.artifacts import Bringer
 from backburner.runtime.feed import Feed
 from backburner.runtime.fencing import end_fenced_off
 from backburner.runtime.mirror import Copier
+from backburner.runtime.probes import Door, listening
+from backburner.runtime.retention import prune_now_and_then
 from backburner.runtime.runs.recovery import why_not_again
 from backburner.runtime.schedules.clockwork import Clockwork
 from backburner.runtime.scribe import insist
@@ -32,6 +36,9 @@ from backburner.runtime.worker import ProcessWorker
 from backburner.store.engine import Job
 from backburner.store.postgres.engine_worker import EngineWorker
 from backburner.store.postgres.node import NodeStore, open_node
+
+if TYPE_CHECKING:
+    from backburner.runtime.vitals import Vitals
 
 _OVER = frozenset({EventKind.FINISHED, EventKind.REQUEUED, EventKind.FAILED_TRY})
 _LOOK_AGAIN_S = 1.0
@@ -70,11 +77,13 @@ class Node:
     ) -> None:
         self._store = store
         self._home = home
+        self._settings = settings
         self._terms = terms
         self._report = report
         self._feed = Feed(store)
         self._worker = ProcessWorker(store, home, settings, report)
         self._copier = Copier(store, home, report)
+        self._bringer = Bringer(store, home, settings, report)
         self._clockwork = Clockwork(store, home, settings, report)
         self._engine = EngineWorker(
             address,
@@ -86,11 +95,27 @@ class Node:
             carry_out=self._carry_out,
             report=report,
         )
+        self._draining = False
         self._bell = asyncio.Event()
         self._unsubscribe = store.on_change(self._bell.set)
 
+    def vitals(self) -> "Vitals":
+        """How it is."""
+        from backburner.runtime.vitals import Vitals, Work  # loads what few workers need
+
+        return Vitals(
+            self._store,
+            Work(
+                self._terms.concurrency,
+                self._terms.silent_s,
+                behind_s=lambda: self._copier.behind_s,
+                draining=lambda: self._draining,
+            ),
+        )
+
     def drain(self) -> None:
         """Take on nothing more, and leave when the last task has ended."""
+        self._draining = True
         self._engine.stop()
 
     async def run(self) -> None:
@@ -101,6 +126,10 @@ class Node:
         beside = [
             asyncio.create_task(self._clockwork.run()),
             asyncio.create_task(self._copier.run()),
+            asyncio.create_task(self._bringer.run()),
+            asyncio.create_task(
+                prune_now_and_then(self._store, self._home, self._settings, self._report)
+            ),
             asyncio.create_task(self._see_to_the_dead()),
             asyncio.create_task(self._wake_the_engine()),
         ]
@@ -116,6 +145,7 @@ class Node:
             await asyncio.wait([*beside, fetching])
             await self._clockwork.close()
             await self._worker.close()
+            self._bringer.close()
             with contextlib.suppress(StoreError):  # from now on its time to come back is counted
                 await self._store.appear(_NOBODY)
             self._feed.close()
@@ -138,6 +168,7 @@ class Node:
                 task = await insist(lambda: self._store.get(job.task), self._report)
                 if task is None or task.attempt != job.attempt or task.state.terminal:
                     self._copier.forget(job.task)
+                    self._bringer.forget(job.task)
                     return
                 await bell.wait()
 
@@ -196,10 +227,15 @@ async def work(
     home: Home,
     terms: Terms,
     *,
-    announce: Callable[[str], None],
+    announce: Callable[[str, str | None], None],
     report: Callable[[str], None],
+    listen: str | None = None,
 ) -> None:
-    """Be a node until SIGTERM or SIGINT: the first one drains it, the second one ends it."""
+    """Be a node until SIGTERM or SIGINT: the first one drains it, the second one ends it.
+
+    ``announce`` is told its name, and where its probes are answered, if they are to be: `listen`.
+    """
+    door = None if listen is None else Door.of(listen)
     place = NodeHome(home)
     store = await open_node(address, place.name)
     node = Node(address, store, home, Settings.from_environment(), terms=terms, report=report)
@@ -218,12 +254,19 @@ async def work(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leave)
-    announce(place.name)
     try:
-        await asyncio.wait([running])
-        if not running.cancelled():
-            running.result()
+        async with contextlib.AsyncExitStack() as beside:
+            at = None
+            if door is not None:
+                at = await beside.enter_async_context(listening(door, node.vitals()))
+            announce(place.name, at)
+            await asyncio.wait([running])
+            if not running.cancelled():
+                running.result()
     finally:
+        if not running.done():
+            running.cancel()
+            await asyncio.wait([running])
         await store.close()
         place.close()
 

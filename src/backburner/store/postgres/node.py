@@ -4,12 +4,15 @@ What keepers ask of their home's record is answered with what this node has take
 else; a claim holds only for what it still has.
 """
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 
 from backburner.model.clock import Instant
 from backburner.model.ending import Ending
 from backburner.model.messages import Message
 from backburner.model.questions import Question
+from backburner.model.states import Kind, State
 from backburner.model.task import Place, Task
 from backburner.store.engine import Job
 from backburner.store.postgres.connection import Connection
@@ -17,10 +20,21 @@ from backburner.store.postgres.engine import TASK, Procrastinate
 from backburner.store.postgres.store import PostgresStore, migrated
 from backburner.store.protocol import Output
 from backburner.store.record import transaction
+from backburner.store.record.reading import Reader
 from backburner.store.record.rows import to_message, to_question, to_task
 from backburner.store.record.tasks import claim_task
 
 _AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What the record says of a node, and of the queues."""
+
+    silent_s: float | None
+    """Since it has last said that it lives; None where it is no worker of the engine."""
+    queues: list[tuple[str, int, int]]
+    """By name, how many tasks wait and run."""
 
 
 class NodeStore(PostgresStore):
@@ -29,8 +43,14 @@ class NodeStore(PostgresStore):
     def __init__(self, address: str, connection: Connection, node: str) -> None:
         super().__init__(address, connection)
         self._node = node
-        self.before_end: Callable[[Task], Awaitable[None]] | None = None
-        """Called before the end of a task is written: who hears of that finds all of its output."""
+        self.has_taken = 0
+        self.has_ended: Counter[tuple[Kind, State]] = Counter()
+        """What this process has taken and ended."""
+        self.before_end: list[Callable[[Task], Awaitable[None]]] = []
+        """Called before the end of an attempt is written: who hears of that finds all of its output
+
+        and its files.
+        """
 
     # What the engine brings
 
@@ -40,9 +60,24 @@ class NodeStore(PostgresStore):
 
     async def take(self, job: Job) -> Task | None:
         """An attempt is this node's to carry out. None where it is over, or with another one."""
-        return await self._writer.write(
+        taken = await self._writer.write(
             lambda run: run.task("node_take", id=job.task, attempt=job.attempt, node=self._node)
         )
+        self.has_taken += taken is not None
+        return taken
+
+    async def heard(self) -> Heard:
+        """How this node and the queues stand."""
+
+        def read(reader: Reader) -> Heard:
+            silent = reader.rows("node_silent", node=self._node)
+            queues = reader.rows("queue_depths")
+            return Heard(
+                float(silent[0][0]) if silent else None,
+                [(name, waiting, running) for name, waiting, running in queues],
+            )
+
+        return await self._look(read)
 
     async def stalled(self, silent_s: float) -> list[Job]:
         """What is with nodes that were not heard of for so long."""
@@ -85,13 +120,25 @@ class NodeStore(PostgresStore):
         leftovers: int = 0,
         usage: Mapping[str, int] | None = None,
     ) -> Task | None:
-        if self.before_end is not None:
-            task = await self.get(task_id)
-            if task is not None and task.attempt == attempt:
-                await self.before_end(task)
-        return await super().finish(
+        await self._ends(task_id, attempt)
+        ended = await super().finish(
             task_id, attempt, ending, output=output, leftovers=leftovers, usage=usage
         )
+        if ended is not None:
+            self.has_ended[ended.kind, ended.state] += 1
+        return ended
+
+    async def fail_try(
+        self, task_id: str, attempt: int, ending: Ending, not_before: Instant
+    ) -> Task | None:
+        await self._ends(task_id, attempt)
+        return await super().fail_try(task_id, attempt, ending, not_before)
+
+    async def _ends(self, task_id: str, attempt: int) -> None:
+        task = await self.get(task_id) if self.before_end else None
+        if task is not None and task.attempt == attempt and not task.state.terminal:
+            for each in self.before_end:
+                await each(task)
 
     async def kept(self) -> list[Task]:
         return await self._own_tasks("node_kept")

@@ -1,0 +1,1 @@
+"""File systems by address; what backburner.work.depot uses of it."""

@@ -24,9 +24,9 @@ Work = Callable[[], Sequence[str]]
 
 Told = Callable[[Sequence[str]], None]
 
-_Item = tuple[Work, Told]
+_Item = tuple[Work, Told | None]
 
-_BATCH = 16
+_BATCH = 32
 """As many are told together at most: the first of them waits for the last."""
 
 _THREADS = 2
@@ -42,7 +42,7 @@ class Archivist:
         self._threads: list[threading.Thread] = []
         self._loop = asyncio.get_running_loop()
 
-    def do(self, work: Work, then: Told) -> None:
+    def do(self, work: Work, then: Told | None = None) -> None:
         """Have it done by one of them. ``then`` is called in the event loop, whatever happens."""
         if not self._threads:
             self._threads = [
@@ -71,7 +71,9 @@ class Archivist:
 
     def _run(self) -> None:
         while (items := self._queue.get()) is not None:
-            done = [_done(item) for item in items]
+            done = [told for item in items if (told := _done(item)) is not None]
+            if not done:
+                continue
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
                 self._loop.call_soon_threadsafe(self._tell, done)
 
@@ -84,12 +86,32 @@ class Archivist:
                 self._loop.call_exception_handler({"message": what, "exception": error})
 
 
-def _done(item: _Item) -> tuple[Told, Sequence[str]]:
+def _done(item: _Item) -> tuple[Told, Sequence[str]] | None:
+    """Whom to tell of it, and what."""
     work, then = item
     try:
-        return then, work()
+        complaints = work()
     except Exception as error:  # noqa: BLE001 - all runs depend on this thread
-        return then, [f"its files were not written: {error}"]
+        complaints = [f"its files were not written: {error}"]
+    return None if then is None else (then, complaints)
+
+
+def prepare(folder: AttemptFolder) -> Sequence[str]:
+    """What does not depend on how it ends, while its begin is written. What fails here fails again
+
+    at the end, and is told then.
+    """
+    with contextlib.suppress(OSError):
+        _make(folder)
+    return ()
+
+
+def put_away(folder: AttemptFolder) -> Sequence[str]:
+    """It did not begin after all. What is left when this comes too early, `prune` sweeps."""
+    with contextlib.suppress(OSError):
+        os.unlink(folder.log)
+        os.rmdir(folder.path)
+    return ()
 
 
 def put_all(
@@ -112,17 +134,23 @@ def put_all(
 def put_files(folder: AttemptFolder, document: Mapping[str, Any]) -> None:
     """Both files, result.json whole or not at all."""
     text = json.dumps(document).encode()
-    with contextlib.suppress(FileExistsError):
-        try:
-            os.mkdir(folder.path, 0o700)
-        except FileNotFoundError:
-            os.makedirs(folder.path, mode=0o700, exist_ok=True)
-    os.close(os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
     new = f"{folder.result}.new"
-    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    if not os.access(folder.log, os.F_OK):
+        _make(folder)
+    fd = os.open(new, flags, 0o600)
     try:
         if os.write(fd, text) != len(text):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
         os.close(fd)
     os.rename(new, folder.result)
+
+
+def _make(folder: AttemptFolder) -> None:
+    with contextlib.suppress(FileExistsError):
+        try:
+            os.mkdir(folder.path, 0o700)
+        except FileNotFoundError:
+            os.makedirs(folder.path, mode=0o700, exist_ok=True)
+    os.close(os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))

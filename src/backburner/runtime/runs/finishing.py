@@ -65,11 +65,11 @@ class Finishing:
 
     def prepare(self, folder: AttemptFolder) -> None:
         """Its begin is being written."""
-        self._archivist.do(partial(prepare, folder))
+        self._archivist.do(folder, prepare)
 
     def put_away(self, folder: AttemptFolder) -> None:
         """It did not begin."""
-        self._archivist.do(partial(put_away, folder))
+        self._archivist.do(folder, put_away)
 
     def see_off(self, run: Run) -> None:
         """Its call is over, or is given up."""
@@ -97,7 +97,8 @@ class Finishing:
         images, usage = (outcome.images, outcome.usage) if outcome is not None else ((), None)
         end = _End(ending, Output(*run.log.close()), usage)
         self._archivist.do(
-            partial(put_all, run.folder, result_document(ending, outcome), images, self._settings),
+            run.folder,
+            partial(put_all, result_document(ending, outcome), images, self._settings),
             partial(self._record, run, end),
         )
 

@@ -65,7 +65,9 @@ async def test_x10_a_worker_is_ready_while_it_takes_tasks_on_and_not_while_it_dr
     await wait_until_async((tmp_path / "began").exists)
     assert probe.number("backburner_worker_places") == 8
     assert probe.number("backburner_worker_taken_total") == 2
-    assert probe.number("backburner_worker_ended_total", kind="shell", state="failed") == 1
+    await wait_until_async(
+        lambda: probe.number("backburner_worker_ended_total", kind="shell", state="failed") == 1
+    )
     await wait_until_async(
         lambda: probe.number("backburner_worker_tasks", kind="shell", state="running") == 1
     )

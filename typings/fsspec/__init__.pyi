@@ -1,1 +1,1 @@
-"""File systems by address; what backburner.work.depot uses of it."""
+# What backburner.work.depot uses of it.

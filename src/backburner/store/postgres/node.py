@@ -4,7 +4,9 @@ What keepers ask of their home's record is answered with what this node has take
 else; a claim holds only for what it still has.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 
 from backburner.model.clock import Instant
 from backburner.model.ending import Ending
@@ -29,6 +31,7 @@ class NodeStore(PostgresStore):
     def __init__(self, address: str, connection: Connection, node: str) -> None:
         super().__init__(address, connection)
         self._node = node
+        self._endings: set[asyncio.Task[Task | None]] = set()
         self.before_end: Callable[[Task], Awaitable[None]] | None = None
         """Called before the end of a task is written: who hears of that finds all of its output."""
 
@@ -61,9 +64,9 @@ class NodeStore(PostgresStore):
         """The engine need not wait for a worker that is dead."""
         await self._count("jobs_close", name=TASK, task=job.task, attempt=job.attempt)
 
-    async def wake_engine(self) -> None:
-        """Something that was delayed is due."""
-        await self._count("engine_wake")
+    async def is_worker(self, number: int) -> bool:
+        """Whether the engine knows a worker of this number, or took it for dead."""
+        return bool(await self._look(lambda read: read.rows("engine_worker", number=number)))
 
     # What a keeper asks of its record
 
@@ -75,7 +78,7 @@ class NodeStore(PostgresStore):
 
         return await self._writer.write(operation)
 
-    async def finish(
+    def finish(
         self,
         task_id: str,
         attempt: int,
@@ -84,14 +87,39 @@ class NodeStore(PostgresStore):
         output: Output | None = None,
         leftovers: int = 0,
         usage: Mapping[str, int] | None = None,
-    ) -> Task | None:
-        if self.before_end is not None:
-            task = await self.get(task_id)
-            if task is not None and task.attempt == attempt:
-                await self.before_end(task)
-        return await super().finish(
-            task_id, attempt, ending, output=output, leftovers=leftovers, usage=usage
+    ) -> Awaitable[Task | None]:
+        end = partial(
+            super().finish,
+            task_id,
+            attempt,
+            ending,
+            output=output,
+            leftovers=leftovers,
+            usage=usage,
         )
+        if self.before_end is None:
+            return end()
+        ending_it = asyncio.create_task(self._finish(task_id, attempt, self.before_end, end))
+        self._endings.add(ending_it)
+        ending_it.add_done_callback(self._endings.discard)
+        return asyncio.shield(ending_it)  # who stops waiting does not undo it
+
+    async def _finish(
+        self,
+        task_id: str,
+        attempt: int,
+        before: Callable[[Task], Awaitable[None]],
+        end: Callable[[], Awaitable[Task | None]],
+    ) -> Task | None:
+        task = await self.get(task_id)
+        if task is not None and task.attempt == attempt:
+            await before(task)
+        return await end()
+
+    async def close(self) -> None:
+        if self._endings:
+            await asyncio.wait(self._endings)
+        await super().close()
 
     async def kept(self) -> list[Task]:
         return await self._own_tasks("node_kept")

@@ -673,18 +673,20 @@ SELECT procrastinate_cancel_job_v1(id, false, true) FROM procrastinate_jobs
 WHERE queueing_lock = ANY(:job_keys::text[]) AND status = 'todo';
 
 -- name: jobs_stalled
--- What is with machines whose workers have not said for a while that they live; and what such a
--- worker had just been given.
+-- What is with machines whose workers have not said for a while that they live; what such a worker
+-- had just been given, or anybody whom the answer did not reach; and jobs of which nothing is left.
 SELECT t.id, t.attempt FROM task t JOIN node n ON n.id = t.node
 LEFT JOIN procrastinate_workers w ON w.id = n.worker
 WHERE t.node IS NOT NULL AND t.finished_at IS NULL
   AND greatest(w.last_heartbeat, n.seen_at) < clock_timestamp() - :silent_s * interval '1 second'
 UNION
-SELECT t.id, t.attempt FROM procrastinate_jobs job
-JOIN task t ON t.id = job.args ->> 'task' AND t.attempt = (job.args ->> 'attempt')::bigint
-LEFT JOIN procrastinate_workers w ON w.id = job.worker_id
-WHERE job.status = 'doing' AND job.task_name = :name AND t.state = 'queued' AND t.node IS NULL
-  AND (w.id IS NULL OR w.last_heartbeat < clock_timestamp() - :silent_s * interval '1 second');
+SELECT job.args ->> 'task', (job.args ->> 'attempt')::bigint FROM procrastinate_jobs job
+LEFT JOIN task t ON t.id = job.args ->> 'task' AND t.attempt = (job.args ->> 'attempt')::bigint
+  AND t.finished_at IS NULL
+WHERE job.status = 'doing' AND job.task_name = :name
+  AND (t.id IS NULL OR (t.state = 'queued' AND t.node IS NULL))
+  AND NOT EXISTS (SELECT 1 FROM procrastinate_events e WHERE e.job_id = job.id AND e.type = 'started'
+                  AND e.at > clock_timestamp() - :silent_s * interval '1 second');
 
 -- name: node_put
 INSERT INTO node (id, worker) VALUES (:id, :worker)
@@ -738,9 +740,8 @@ SELECT {message} FROM message m JOIN task t ON t.seq = m.task
 WHERE t.node = :node AND m.taken IS NULL AND t.state IN ('running', 'input_required')
 ORDER BY m.task, m.number LIMIT :limit;
 
--- name: engine_wake
--- A delayed job is due: the engine itself would look for it once in a while only.
-SELECT pg_notify('procrastinate_any_queue_v1', '{"type":"job_inserted","job_id":0}');
+-- name: engine_worker
+SELECT 1 FROM procrastinate_workers WHERE id = :number;
 
 -- name: mirror_put
 -- What is there of a stream now; of the attempt that runs.

@@ -5,7 +5,8 @@ else; a claim holds only for what it still has.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from backburner.model.clock import Instant
@@ -19,10 +20,29 @@ from backburner.store.postgres.engine import TASK, Procrastinate
 from backburner.store.postgres.store import PostgresStore, migrated
 from backburner.store.protocol import Output
 from backburner.store.record import transaction
+from backburner.store.record.claims import CLAIMS, Claim
 from backburner.store.record.rows import to_message, to_question, to_task
-from backburner.store.record.tasks import claim_task
+from backburner.store.record.together import Together
 
 _AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """An attempt that the engine has brought to a node."""
+
+    job: Job
+    node: str
+
+
+def take_tasks(run: transaction.Statements, takes: Sequence[Take]) -> list[Task | None]:
+    """Each is with its node from now on; None where it is over, or with another one."""
+    wanted = [[take.job.task, take.job.attempt, take.node] for take in takes]
+    taken = {task.id: task for task in map(to_task, run.many("nodes_take", wanted=wanted))}
+    return [taken.get(take.job.task) for take in takes]
+
+
+TAKES = Together(take_tasks, subject=lambda take: take.job.task, turn=3)
 
 
 class NodeStore(PostgresStore):
@@ -43,9 +63,7 @@ class NodeStore(PostgresStore):
 
     async def take(self, job: Job) -> Task | None:
         """An attempt is this node's to carry out. None where it is over, or with another one."""
-        return await self._writer.write(
-            lambda run: run.task("node_take", id=job.task, attempt=job.attempt, node=self._node)
-        )
+        return await self._writer.write_together(TAKES, Take(job, self._node))
 
     async def stalled(self, silent_s: float) -> list[Job]:
         """What is with nodes that were not heard of for so long."""
@@ -71,12 +89,8 @@ class NodeStore(PostgresStore):
     # What a keeper asks of its record
 
     async def claim(self, task_id: str, attempt: int, place: Place) -> Task | None:
-        def operation(run: transaction.Statements) -> Task | None:
-            if not run.rows("node_has", node=self._node, id=task_id, attempt=attempt):
-                return None
-            return claim_task(run, task_id, attempt, place, node=self._node)
-
-        return await self._writer.write(operation)
+        claim = Claim(task_id, attempt, place, self._node)
+        return await self._writer.write_together(CLAIMS, claim)
 
     def finish(
         self,

@@ -104,7 +104,7 @@ def why_impossible() -> str | None:
         except FileNotFoundError:
             pytest.fail(f"{command[0]} is missing: install iproute2")
     tried = subprocess.run(
-        ["unshare", "--net", "ip", "link", "add", "a", "type", "veth"],
+        ["unshare", "--net", "ip", "link", "add", "wire", "type", "veth"],
         capture_output=True,
         text=True,
         check=False,

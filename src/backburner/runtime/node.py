@@ -133,16 +133,15 @@ class Node:
     async def _carry_out(self, job: Job) -> None:
         """One job of the engine: it lasts for as long as the attempt."""
         async with self._feed.of_task(job.task, _OVER) as bell:
-            if await insist(lambda: self._store.take(job), self._report) is None:
+            task = await insist(lambda: self._store.take(job), self._report)
+            if task is None:
                 return
-            self._worker.look_again()
-            while True:
+            self._worker.start(task)
+            while task is not None and task.attempt == job.attempt and not task.state.terminal:
+                await bell.wait()
                 bell.clear()
                 task = await insist(lambda: self._store.get(job.task), self._report)
-                if task is None or task.attempt != job.attempt or task.state.terminal:
-                    self._copier.forget(job.task)
-                    return
-                await bell.wait()
+            self._copier.forget(job.task)
 
     # The others
 

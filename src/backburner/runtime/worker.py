@@ -134,6 +134,11 @@ class ProcessWorker:
         """End the present wait for a reason to look."""
         self._bell.set()
 
+    def start(self, task: Task) -> None:
+        """Start one that is queued, as the next look would."""
+        if task.id not in self._busy:
+            self._take_on(task.id, self._start(task))
+
     async def end_everything(self) -> None:
         """The home is gone: a job that nobody can watch or stop any more must not go on."""
         ends = [job.end_tree(0) for job in self._jobs.values()]

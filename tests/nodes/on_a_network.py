@@ -103,7 +103,8 @@ async def test_e11_x2_what_a_machine_has_that_is_cut_off_is_orphaned_and_ended_w
 
 async def test_x2_a_short_cut_is_no_death(bb: Backburner, new_worker: NewMachine) -> None:
     """The command goes on, and what it ended with is told when the wire is whole again."""
-    (machine, cut), _ = new_worker("--dead-after", "60"), new_worker("--queue", "nothing")
+    patient = ("--dead-after", "60")
+    (machine, cut), _ = new_worker(*patient), new_worker("--queue", "nothing", *patient)
     task = await bb.session("chat").run("echo begun; sleep 1; echo done; exit 3")
     await wait_until_async(lambda: _said(task, "begun"))
     machine.cut_off()
@@ -153,21 +154,20 @@ async def test_x10_a_wire_that_drops_and_delays_loses_and_doubles_nothing(
 def test_x2_the_database_lets_go_of_who_is_gone(network: Network, address: str) -> None:
     """Also of one that holds the lock outside of a transaction, and asks nothing."""
     machine = network.machine()
-    holder = subprocess.Popen(
+    with subprocess.Popen(
         [*machine.enter, sys.executable, "-m", "tests.nodes.busy_writer", address, "hold"],
         cwd=REPOSITORY,
         stdout=subprocess.PIPE,
-    )
-    try:
-        assert holder.stdout is not None
-        assert holder.stdout.readline()
-        machine.cut_off()
-        with psycopg.connect(address) as other:
-            other.execute("SET statement_timeout = '25s'")
-            other.execute(f"SELECT pg_advisory_xact_lock({WRITERS})".encode())
-    finally:
-        holder.kill()
-        holder.wait()
+    ) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline()
+            machine.cut_off()
+            with psycopg.connect(address) as other:
+                other.execute("SET statement_timeout = '25s'")
+                other.execute(f"SELECT pg_advisory_xact_lock({WRITERS})".encode())
+        finally:
+            holder.kill()
 
 
 async def _said(task: Task, text: str) -> bool:

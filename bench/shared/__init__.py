@@ -1,1 +1,0 @@
-"""A record that many machines share, beside Procrastinate alone on the same PostgreSQL."""

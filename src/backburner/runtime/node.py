@@ -22,6 +22,7 @@ from backburner.model.events import EventKind
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.states import ErrorKind, Kind, State
+from backburner.runtime.contact import Contact
 from backburner.runtime.feed import Feed
 from backburner.runtime.fencing import end_fenced_off
 from backburner.runtime.mirror import Copier
@@ -93,9 +94,11 @@ class Node:
         )
         self._bell = asyncio.Event()
         self._unsubscribe = store.on_change(self._bell.set)
+        self._draining = False
 
     def drain(self) -> None:
         """Take on nothing more, and leave when the last task has ended."""
+        self._draining = True
         self._engine.stop()
 
     async def run(self) -> None:
@@ -137,31 +140,43 @@ class Node:
     async def _carry_out(self, job: Job) -> None:
         """One job of the engine: it lasts for as long as the attempt."""
         async with self._feed.of_task(job.task, _OVER) as bell:
-            if await insist(lambda: self._store.take(job), self._report) is None:
+            task = await insist(lambda: self._store.take(job), self._report)
+            if task is None:
                 return
-            self._worker.look_again()
-            while True:
+            self._worker.start(task)
+            while task is not None and task.attempt == job.attempt and not task.state.terminal:
+                await bell.wait()
                 bell.clear()
                 task = await insist(lambda: self._store.get(job.task), self._report)
-                if task is None or task.attempt != job.attempt or task.state.terminal:
-                    self._copier.forget(job.task)
-                    return
-                await bell.wait()
+            self._copier.forget(job.task)
 
     # The others
 
     async def _see_to_the_dead(self) -> None:
         """Again and again, by every node: who comes second changes nothing."""
+        contact = Contact(self._terms.silent_s)
         while True:
             await asyncio.sleep(self._terms.heartbeat_s)
             try:
+                await self._be_heard_of()
                 await self._worker.end_what_is_lost()
                 own = {(task.id, task.attempt) for task in await self._store.kept()}
+                if not contact.holds():
+                    continue
                 for job in await self._store.stalled(self._terms.silent_s):
                     if (job.task, job.attempt) not in own:  # we live, whatever our heart says
                         await self._take_from_the_dead(job)
             except Exception as error:  # noqa: BLE001 - the next look may do
                 self._report(f"dead nodes: {type(error).__name__}: {error}")
+
+    async def _be_heard_of(self) -> None:
+        """The engine's worker says that it lives, but not while it only waits for its last jobs."""
+        number = self._engine.number
+        if number is None or self._draining:
+            await self._store.appear(_NOBODY)
+        elif not await self._store.is_worker(number):
+            self._report("the others took this machine for dead: it begins anew")
+            self._engine.begin_anew()
 
     async def _take_from_the_dead(self, job: Job) -> None:
         task = await self._store.get(job.task)
@@ -203,8 +218,7 @@ class Node:
                 async with asyncio.timeout(wait):
                     await self._bell.wait()
             except TimeoutError:
-                with contextlib.suppress(Exception):
-                    await self._store.wake_engine()
+                await self._engine.look()
 
 
 async def work(
@@ -217,7 +231,10 @@ async def work(
 ) -> None:
     """Be a node until SIGTERM or SIGINT: the first one drains it, the second one ends it."""
     place = NodeHome(home)
-    store = await open_node(address, place.name)
+    if place.has_worked:  # jobs may depend on it, which go on meanwhile
+        store = await insist(lambda: open_node(address, place.name), report)
+    else:
+        store = await open_node(address, place.name)
     node = Node(address, store, home, Settings.from_environment(), terms=terms, report=report)
     running = asyncio.create_task(node.run())
     told = 0
@@ -264,6 +281,7 @@ class NodeHome:
             os.write(self._fd, name.encode())
             os.fsync(self._fd)
         self.name = name
+        self.has_worked = os.path.isdir(home.tasks)
 
     def close(self) -> None:
         """Somebody else may be this node now."""

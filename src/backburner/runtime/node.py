@@ -24,10 +24,12 @@ from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.states import ErrorKind, Kind, State
 from backburner.runtime.artifacts import Bringer
+from backburner.runtime.contact import Contact
 from backburner.runtime.feed import Feed
 from backburner.runtime.fencing import end_fenced_off
 from backburner.runtime.mirror import Copier
 from backburner.runtime.probes import Door, listening
+from backburner.runtime.remote_input import InputCarrier
 from backburner.runtime.retention import prune_now_and_then
 from backburner.runtime.runs.recovery import why_not_again
 from backburner.runtime.schedules.clockwork import Clockwork
@@ -84,6 +86,7 @@ class Node:
         self._worker = ProcessWorker(store, home, settings, report)
         self._copier = Copier(store, home, report)
         self._bringer = Bringer(store, home, settings, report)
+        self._inputs = InputCarrier(store, home, report)
         self._clockwork = Clockwork(store, home, settings, report)
         self._engine = EngineWorker(
             address,
@@ -95,9 +98,9 @@ class Node:
             carry_out=self._carry_out,
             report=report,
         )
-        self._draining = False
         self._bell = asyncio.Event()
         self._unsubscribe = store.on_change(self._bell.set)
+        self._draining = False
 
     def vitals(self) -> "Vitals":
         """How it is."""
@@ -130,6 +133,7 @@ class Node:
             asyncio.create_task(
                 prune_now_and_then(self._store, self._home, self._settings, self._report)
             ),
+            asyncio.create_task(self._inputs.run()),
             asyncio.create_task(self._see_to_the_dead()),
             asyncio.create_task(self._wake_the_engine()),
         ]
@@ -160,32 +164,44 @@ class Node:
     async def _carry_out(self, job: Job) -> None:
         """One job of the engine: it lasts for as long as the attempt."""
         async with self._feed.of_task(job.task, _OVER) as bell:
-            if await insist(lambda: self._store.take(job), self._report) is None:
+            task = await insist(lambda: self._store.take(job), self._report)
+            if task is None:
                 return
-            self._worker.look_again()
-            while True:
+            self._worker.start(task)
+            while task is not None and task.attempt == job.attempt and not task.state.terminal:
+                await bell.wait()
                 bell.clear()
                 task = await insist(lambda: self._store.get(job.task), self._report)
-                if task is None or task.attempt != job.attempt or task.state.terminal:
-                    self._copier.forget(job.task)
-                    self._bringer.forget(job.task)
-                    return
-                await bell.wait()
+            self._copier.forget(job.task)
+            self._bringer.forget(job.task)
 
     # The others
 
     async def _see_to_the_dead(self) -> None:
         """Again and again, by every node: who comes second changes nothing."""
+        contact = Contact(self._terms.silent_s)
         while True:
             await asyncio.sleep(self._terms.heartbeat_s)
             try:
+                await self._be_heard_of()
                 await self._worker.end_what_is_lost()
                 own = {(task.id, task.attempt) for task in await self._store.kept()}
+                if not contact.holds():
+                    continue
                 for job in await self._store.stalled(self._terms.silent_s):
                     if (job.task, job.attempt) not in own:  # we live, whatever our heart says
                         await self._take_from_the_dead(job)
             except Exception as error:  # noqa: BLE001 - the next look may do
                 self._report(f"dead nodes: {type(error).__name__}: {error}")
+
+    async def _be_heard_of(self) -> None:
+        """The engine's worker says that it lives, but not while it only waits for its last jobs."""
+        number = self._engine.number
+        if number is None or self._draining:
+            await self._store.appear(_NOBODY)
+        elif not await self._store.is_worker(number):
+            self._report("the others took this machine for dead: it begins anew")
+            self._engine.begin_anew()
 
     async def _take_from_the_dead(self, job: Job) -> None:
         task = await self._store.get(job.task)
@@ -218,8 +234,7 @@ class Node:
                 async with asyncio.timeout(wait):
                     await self._bell.wait()
             except TimeoutError:
-                with contextlib.suppress(Exception):
-                    await self._store.wake_engine()
+                await self._engine.look()
 
 
 async def work(
@@ -237,7 +252,10 @@ async def work(
     """
     door = None if listen is None else Door.of(listen)
     place = NodeHome(home)
-    store = await open_node(address, place.name)
+    if place.has_worked:  # jobs may depend on it, which go on meanwhile
+        store = await insist(lambda: open_node(address, place.name), report)
+    else:
+        store = await open_node(address, place.name)
     node = Node(address, store, home, Settings.from_environment(), terms=terms, report=report)
     running = asyncio.create_task(node.run())
     told = 0
@@ -277,7 +295,7 @@ class NodeHome:
     def __init__(self, home: Home) -> None:
         """Conflict where another process is this node."""
         os.makedirs(home.root, mode=0o700, exist_ok=True)
-        self._fd = os.open(f"{home.root}/node", os.O_RDWR | os.O_CREAT, 0o600)
+        self._fd = os.open(home.node, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -291,6 +309,7 @@ class NodeHome:
             os.write(self._fd, name.encode())
             os.fsync(self._fd)
         self.name = name
+        self.has_worked = os.path.isdir(home.tasks)
 
     def close(self) -> None:
         """Somebody else may be this node now."""

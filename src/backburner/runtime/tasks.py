@@ -35,6 +35,7 @@ from backburner.runtime.ordering import failed_before
 from backburner.runtime.output import artifacts, describe, open_artifact
 from backburner.runtime.runs.lock import is_alive
 from backburner.runtime.scribe import whole
+from backburner.runtime.sending import Give, give_here
 from backburner.runtime.unstarted import ask_to_stop, leave_result
 from backburner.store.protocol import Scope, Store
 from backburner.work import handover, shell
@@ -85,6 +86,8 @@ class TaskService:
         """Have what a task has written here, where it runs on another machine."""
         self.fetch_artifact: Callable[[Task, str], Awaitable[None]] = _it_is_here
         """The same for a file that it has added."""
+        self.give_input: Give = give_here(home)
+        """Give something to the input of a task that runs."""
 
     async def see_to_keeper(self) -> None:
         """Call a keeper where active tasks have none: after a reboot, or when somebody killed it

@@ -45,6 +45,7 @@ PUBLIC = [
     "NotFound",
     "Outcome",
     "Overlap",
+    "OwnerLimit",
     "Question",
     "Queue",
     "Registry",

@@ -1,9 +1,9 @@
 """Delivering through channels: claim, push, acknowledge; back-off, and a dead letter at the end.
 
 Runs in the keeper, beside the worker, and never in its way: what a receiver does happens in threads
-and other processes, within a time limit. One delivery at a time for each channel. Towards the
-outside nothing can be done exactly once: a keeper that is killed between a delivery and its
-acknowledgement has it delivered again, under the same key.
+and other processes, within a time limit. One delivery at a time for each channel, by whoever holds
+it in the record. Towards the outside nothing can be done exactly once: a keeper that is killed
+between a delivery and its acknowledgement has it delivered again, under the same key.
 """
 
 import asyncio
@@ -89,17 +89,16 @@ class Deliverer:
         """Take on what can be taken on, then wait for the next reason to look."""
         self._bell.clear()
         free = _AT_ONCE - len(self._lanes)
-        due = await self._store.next_delivery(self._lanes)
+        due = await self._store.next_delivery()
         # Reading first: to claim is to write, and most changes of the record concern no channel.
         if free and due is not None and due <= clock.boot_now():
             claimed = await self._store.claim_deliveries(
                 consumer=self._consumer,
                 limit=free,
                 lease_s=self._settings.delivery_limit_s + _SPARE_S,
-                busy=self._lanes,
             )
             for signal in claimed:
-                self._lanes[signal.channel] = asyncio.create_task(self._deliver(signal))
+                self._lanes[signal.key] = asyncio.create_task(self._deliver(signal))
             if claimed:
                 self._open = True
                 return
@@ -120,7 +119,7 @@ class Deliverer:
             again = failed(f"internal error: {type(error).__name__}")
             await insist(lambda: self._write_down(signal, again), self._report)
         finally:
-            del self._lanes[signal.channel]
+            del self._lanes[signal.key]
             self._bell.set()
 
     async def _attempt(self, signal: Signal) -> Outcome | None:

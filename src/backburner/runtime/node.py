@@ -82,16 +82,31 @@ class Node:
             concurrency=terms.concurrency,
             heartbeat_s=terms.heartbeat_s,
             silent_s=terms.silent_s,
-            appear=store.appear,
+            appear=self._appear,
             carry_out=self._carry_out,
             report=report,
         )
         self._bell = asyncio.Event()
         self._unsubscribe = store.on_change(self._bell.set)
+        self._number = _NOBODY
+        self._draining: asyncio.Task[None] | None = None
+
+    async def _appear(self, number: int) -> None:
+        self._number = number
+        await self._store.appear(
+            number,
+            queues=self._terms.queues,
+            places=self._terms.concurrency,
+            draining=self._draining is not None,
+        )
 
     def drain(self) -> None:
         """Take on nothing more, and leave when the last task has ended."""
         self._engine.stop()
+        self._draining = asyncio.create_task(self._leave_places_to_others())
+
+    async def _leave_places_to_others(self) -> None:
+        await insist(lambda: self._appear(self._number), self._report)
 
     async def run(self) -> None:
         """Returns when it was drained. Cancelled, it leaves at once, and its jobs go on."""
@@ -102,7 +117,7 @@ class Node:
             asyncio.create_task(self._clockwork.run()),
             asyncio.create_task(self._copier.run()),
             asyncio.create_task(self._see_to_the_dead()),
-            asyncio.create_task(self._wake_the_engine()),
+            asyncio.create_task(self._let_in_what_is_due()),
         ]
         fetching = asyncio.create_task(self._engine.run())
         try:
@@ -111,6 +126,8 @@ class Node:
             await fetching
         finally:
             self._unsubscribe()
+            if self._draining is not None:
+                beside.append(self._draining)
             for task in (*beside, fetching):
                 task.cancel()
             await asyncio.wait([*beside, fetching])
@@ -175,20 +192,20 @@ class Node:
                 await self._store.finish(job.task, job.attempt, ending)
             await self._store.close_job(job)
 
-    async def _wake_the_engine(self) -> None:
-        """It looks for what is due once in a while only, so it is told at that time."""
+    async def _let_in_what_is_due(self) -> None:
+        """Further attempts wait in the record for their time, by every node: the first one does."""
         while True:
             self._bell.clear()
             due = None
             with contextlib.suppress(Exception):
-                due = await self._store.next_delayed()
+                due = await self._store.next_held()
             wait = None if due is None else max(0.0, (due - clock.now()) / clock.SECOND)
             try:
                 async with asyncio.timeout(wait):
                     await self._bell.wait()
             except TimeoutError:
                 with contextlib.suppress(Exception):
-                    await self._store.wake_engine()
+                    await self._store.let_in_due()
 
 
 async def work(

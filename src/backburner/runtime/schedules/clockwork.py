@@ -16,6 +16,7 @@ from backburner.model.ending import Ending
 from backburner.model.errors import UsageError
 from backburner.model.home import Home
 from backburner.model.limits import Settings
+from backburner.model.order import Order
 from backburner.model.schedule import Schedule, Start, Turn
 from backburner.model.states import ErrorKind
 from backburner.model.task import NewTask
@@ -148,6 +149,7 @@ class Clockwork:
             spec=schedule.spec,
             max_runtime_s=schedule.max_runtime_s,
             schedule=schedule.id,
+            order=Order(priority=schedule.priority),
         )
         if schedule.hand_over is None:
             return Start(nominal, new, detail=waits_for(schedule.kind, schedule.spec))

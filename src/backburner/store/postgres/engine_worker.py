@@ -9,7 +9,7 @@ from procrastinate.worker import Worker
 
 from backburner.store.engine import Job
 from backburner.store.postgres.connection import conninfo
-from backburner.store.postgres.engine import TASK
+from backburner.store.postgres.engine import TASK, route_of
 
 _APPEARS_S = 0.01
 _AGAIN_S = 1.0
@@ -38,7 +38,7 @@ class EngineWorker:
             conninfo=conninfo(address), min_size=1, max_size=4
         )
         self._app = procrastinate.App(connector=connector)
-        self._queues = list(queues)
+        self._queues = [route_of(queue) for queue in queues]
         self._concurrency = concurrency
         self._heartbeat_s = heartbeat_s
         self._silent_s = silent_s

@@ -4,7 +4,8 @@ What keepers ask of their home's record is answered with what this node has take
 else; a claim holds only for what it still has.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import cast
 
 from backburner.model.clock import Instant
 from backburner.model.ending import Ending
@@ -12,12 +13,14 @@ from backburner.model.messages import Message
 from backburner.model.questions import Question
 from backburner.model.task import Place, Task
 from backburner.store.engine import Job
+from backburner.store.postgres.admission import let_in
 from backburner.store.postgres.connection import Connection
-from backburner.store.postgres.engine import TASK, Procrastinate
+from backburner.store.postgres.engine import TASK, Procrastinate, route_of
+from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.store import PostgresStore, migrated
 from backburner.store.protocol import Output
 from backburner.store.record import transaction
-from backburner.store.record.rows import to_message, to_question, to_task
+from backburner.store.record.rows import to_json, to_message, to_question, to_task
 from backburner.store.record.tasks import claim_task
 
 _AT_ONCE = 1000
@@ -34,9 +37,18 @@ class NodeStore(PostgresStore):
 
     # What the engine brings
 
-    async def appear(self, worker: int) -> None:
-        """This node is the engine's worker of that number from now on."""
-        await self._count("node_put", id=self._node, worker=worker)
+    async def appear(
+        self, worker: int, *, queues: Sequence[str] = (), places: int = 0, draining: bool = False
+    ) -> None:
+        """This node is the engine's worker of that number from now on, and takes on so much."""
+        await self._count(
+            "node_put",
+            id=self._node,
+            worker=worker,
+            routes=to_json([route_of(queue) for queue in queues]),
+            places=places,
+            draining=draining,
+        )
 
     async def take(self, job: Job) -> Task | None:
         """An attempt is this node's to carry out. None where it is over, or with another one."""
@@ -61,9 +73,9 @@ class NodeStore(PostgresStore):
         """The engine need not wait for a worker that is dead."""
         await self._count("jobs_close", name=TASK, task=job.task, attempt=job.attempt)
 
-    async def wake_engine(self) -> None:
-        """Something that was delayed is due."""
-        await self._count("engine_wake")
+    async def let_in_due(self) -> None:
+        """The time has come that something has waited for."""
+        await self._writer.write(lambda run: let_in(cast("Statements", run), Procrastinate()))
 
     # What a keeper asks of its record
 
@@ -106,8 +118,8 @@ class NodeStore(PostgresStore):
         """The engine brings what is due."""
         return None
 
-    async def next_delayed(self) -> Instant | None:
-        """When it has to, the next time."""
+    async def next_held(self) -> Instant | None:
+        """When something is due, the next time."""
         return await super().next_due()
 
     async def answers(self) -> list[Question]:

@@ -46,7 +46,7 @@ def _query(text: str) -> Query:
     return Query(
         text=_VALUE.sub(r"%(\1)s", text.replace("%", "%%")).encode(),
         lists=frozenset(_LIST.findall(text)),
-        writes=re.search(r"\b(INSERT|UPDATE|DELETE)\b", text) is not None,
+        writes=re.search(r"\b(INSERT|UPDATE|DELETE|admit)\b", text) is not None,
     )
 
 

@@ -21,8 +21,8 @@ class Statements(transaction.Statements):
         self.connection = connection
         self.changes = 0
         """How many rows were written."""
-        self.ran: set[str] = set()
-        """The statements that wrote some of them in this transaction."""
+        self.ran: dict[str, list[Row]] = {}
+        """The statements that wrote some of them in this transaction, and what those returned."""
 
     def command(self, text: bytes) -> list[Row]:
         """Run statements that have neither a name nor values; the rows of the last one."""
@@ -73,13 +73,13 @@ class Statements(transaction.Statements):
     def _run(self, name: str, given: dict[str, Any]) -> list[Row]:
         statement = query(name)
         cursor = self.connection.execute(statement.text, given, prepare=True)
-        if statement.writes:
+        rows: list[Row] = []
+        if cursor.description is not None:
+            rows = [tuple(map(meant_value, row)) for row in cursor.fetchall()]
+        if statement.writes and cursor.rowcount:
             self.changes += cursor.rowcount
-            if cursor.rowcount:
-                self.ran.add(name)
-        if cursor.description is None:
-            return []
-        return [tuple(map(meant_value, row)) for row in cursor.fetchall()]
+            self.ran.setdefault(name, []).extend(rows)
+        return rows
 
 
 def _scalar(value: Any) -> Any:

@@ -1,13 +1,13 @@
 """What a store reads for its callers, wherever its database wants that done."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from backburner.model.channels import Channel
 from backburner.model.clock import Instant
 from backburner.model.events import Event
 from backburner.model.messages import Message
-from backburner.model.order import Queue, Wait
+from backburner.model.order import OwnerLimit, Queue, Wait
 from backburner.model.questions import Question
 from backburner.model.session import SessionSummary
 from backburner.model.signals import Signal, SignalKind, SignalState
@@ -127,11 +127,14 @@ class Reads(Looking):
     async def queues(self) -> list[Queue]:
         return await self._look(lambda read: read.queues())
 
+    async def owner_limits(self) -> list[OwnerLimit]:
+        return await self._look(lambda read: read.owner_limits())
+
     async def channels(self) -> list[Channel]:
         return await self._look(lambda read: read.channels())
 
-    async def next_delivery(self, busy: Collection[str] = ()) -> int | None:
-        return await self._look(lambda read: read.next_delivery(busy))
+    async def next_delivery(self) -> int | None:
+        return await self._look(lambda read: read.next_delivery())
 
     async def wished(self, scope: Scope) -> frozenset[SignalKind] | None:
         return await self._look(lambda read: read.wished(scope))

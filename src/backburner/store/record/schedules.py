@@ -30,7 +30,7 @@ from backburner.store.record.transaction import Statements
 
 _SAME = (
     "owner", "session", "kind", "title", "cron", "at", "zone", "missed", "overlap", "jitter_s",
-    "max_runtime_s",
+    "max_runtime_s", "priority",
 )  # fmt: skip
 """What two that are the same have in common, beside their work."""
 
@@ -82,6 +82,7 @@ class ScheduleChanges(Changes):
                 now=clock.now(),
                 next_at=new.next_at,
                 due_at=new.due_at,
+                priority=new.priority,
             )
             if row is None:
                 existing = run.row("schedule_get", id=new.id)
@@ -213,7 +214,8 @@ def _start(run: Statements, schedule: Schedule, start: Start, turn: Turn, now: I
     if waits and len(others) > MADE_UP_MAX:
         return skipped(f"{len(others)} tasks of earlier firings have not ended")
     if waits:
-        task = replace(task, order=Order(after=(others[-1],), after_failure=True))
+        waiting = Order(after=(others[-1],), after_failure=True, priority=schedule.priority)
+        task = replace(task, order=waiting)
     elif (reason := _above_limit(run, schedule)) is not None:
         return skipped(reason)
     created = insert_task(run, task, to_json(task.spec))

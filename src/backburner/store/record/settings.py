@@ -33,6 +33,12 @@ class SettingChanges(Changes):
 
         return await self._writer.write(operation)
 
+    async def set_owner_limit(self, owner: str | None, limit: int | None) -> None:
+        if limit is None:
+            await self._count("owner_limit_clear", owner=owner or "")
+        else:
+            await self._count("owner_limit_put", owner=owner or "", running=limit)
+
     async def add_channel(self, channel: Channel) -> None:
         added = await self._count(
             "channel_put",

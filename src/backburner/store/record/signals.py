@@ -1,6 +1,6 @@
 """The changes of signals: claimed, acknowledged, failed, dropped, sent again."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from backburner.model import clock
 from backburner.model.errors import StoreError
@@ -22,12 +22,8 @@ class SignalChanges(Changes):
             query, consumer, lease_s, limit, owner=scope.owner, session=scope.session
         )
 
-    async def claim_deliveries(
-        self, *, consumer: str, limit: int, lease_s: float, busy: Collection[str] = ()
-    ) -> list[Signal]:
-        return await self._take(
-            "signals_to_push", consumer, lease_s, limit, busy=to_json(sorted(busy))
-        )
+    async def claim_deliveries(self, *, consumer: str, limit: int, lease_s: float) -> list[Signal]:
+        return await self._take("signals_to_push", consumer, lease_s, limit)
 
     async def release_deliveries(self) -> int:
         return await self._count("deliveries_release")

@@ -186,6 +186,7 @@ def insert_task(run: Statements, task: NewTask, spec: str) -> Task | None:
         after=to_json(task.order.after) if task.order.after else None,
         after_failure=task.order.after_failure,
         retries=task.order.retries,
+        priority=task.order.priority,
     )
     if created is not None:
         run.add_event(created, EventKind.CREATED, {})

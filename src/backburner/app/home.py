@@ -339,8 +339,6 @@ class Backburner:
     def _channels(self) -> "ChannelService":
         from backburner.runtime.channels import ChannelService  # slow to load, seldom needed
 
-        if self.home.shared:
-            raise _not_shared("channels")
         return ChannelService(self.store, self.home, self.settings)
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backburner.app.home import Backburner
+    from backburner.model.home import Home
     from backburner.model.task import Progress
     from backburner.runtime.runs.tools import Invocation
     from backburner.runtime.schedules.work import Given
@@ -151,7 +152,7 @@ class Session(Conversation):
                 max_runtime,
                 id,
                 await self._parent_of_new(),
-                notify=_screen() if notify else None,
+                notify=_screen(self._backburner.home) if notify else None,
                 order=order,
             ),
         )
@@ -201,7 +202,7 @@ class Session(Conversation):
                 max_runtime,
                 id,
                 await self._parent_of_new(),
-                notify=_screen() if notify else None,
+                notify=_screen(self._backburner.home) if notify else None,
                 order=order,
             ),
         )
@@ -386,7 +387,13 @@ class Session(Conversation):
         return [self._handle(record) for record in records]
 
 
-def _screen() -> str:
+def _screen(home: "Home") -> str:
     from backburner.runtime.channels import desktop_bus  # slow to load, seldom needed
+
+    if home.shared:
+        raise UsageError(
+            "a notification is for a screen of one machine, and a shared record has many",
+            remedy="add a webhook, or wait for the task",
+        )
 
     return desktop_bus()

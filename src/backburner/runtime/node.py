@@ -14,6 +14,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from backburner.model import clock
 from backburner.model.ending import Ending
@@ -22,6 +23,7 @@ from backburner.model.events import EventKind
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.states import ErrorKind, Kind, State
+from backburner.runtime.delivery import Deliverer
 from backburner.runtime.feed import Feed
 from backburner.runtime.fencing import end_fenced_off
 from backburner.runtime.mirror import Copier
@@ -35,6 +37,7 @@ from backburner.store.postgres.node import NodeStore, open_node
 
 _OVER = frozenset({EventKind.FINISHED, EventKind.REQUEUED, EventKind.FAILED_TRY})
 _LOOK_AGAIN_S = 1.0
+_FORGET_EVERY_S = 1.0
 _NOBODY = 0
 """No worker of the engine has this number."""
 
@@ -76,6 +79,7 @@ class Node:
         self._worker = ProcessWorker(store, home, settings, report)
         self._copier = Copier(store, home, report)
         self._clockwork = Clockwork(store, home, settings, report)
+        self._deliverer = Deliverer(store, home, settings, report)
         self._engine = EngineWorker(
             address,
             queues=terms.queues,
@@ -116,6 +120,8 @@ class Node:
         beside = [
             asyncio.create_task(self._clockwork.run()),
             asyncio.create_task(self._copier.run()),
+            asyncio.create_task(self._deliverer.run()),
+            asyncio.create_task(self._forget_what_was_used()),
             asyncio.create_task(self._see_to_the_dead()),
             asyncio.create_task(self._let_in_what_is_due()),
         ]
@@ -132,6 +138,7 @@ class Node:
                 task.cancel()
             await asyncio.wait([*beside, fetching])
             await self._clockwork.close()
+            await self._deliverer.close()
             await self._worker.close()
             with contextlib.suppress(StoreError):  # from now on its time to come back is counted
                 await self._store.appear(_NOBODY)
@@ -157,6 +164,14 @@ class Node:
                     self._copier.forget(job.task)
                     return
                 await bell.wait()
+
+    async def _forget_what_was_used(self) -> None:
+        """What jobs were started with, for many at once; what ends before takes its own along."""
+        while True:
+            await asyncio.sleep(_FORGET_EVERY_S)
+            used, self._worker.spent = self._worker.spent, set()
+            if used:
+                await insist(partial(self._store.forget_secrets, used), self._report)
 
     # The others
 

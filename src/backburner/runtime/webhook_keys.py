@@ -2,6 +2,9 @@
 
 The record names the file and does not hold the key. The file is there before the record names it,
 so a crash leaves at most a file that nothing names, which `sweep` removes.
+
+A shared record keeps them itself, apart from its rows and sealed (`work.sealing`), and removes them
+with their channels.
 """
 
 import contextlib
@@ -13,12 +16,16 @@ from collections.abc import Collection
 from backburner.model.channels import Channel
 from backburner.model.errors import StoreUnusable
 from backburner.model.home import Home
+from backburner.store.protocol import Store
+from backburner.work.sealing import seal, unseal
 
 _YOUNG_S = 3600.0
 
 
-def keep(home: Home, key: str) -> str:
-    """Write a key down. Answers the name of its file."""
+def keep(home: Home, key: str, channel: Channel) -> str:
+    """Write a key down. Answers the name of its file, or what a shared record makes a name of."""
+    if home.shared:
+        return seal(key, _subject(channel))
     name = secrets.token_hex(16)
     try:
         os.makedirs(home.secrets, mode=0o700, exist_ok=True)
@@ -35,16 +42,31 @@ def keep(home: Home, key: str) -> str:
     return name
 
 
-def read(home: Home, channel: Channel) -> str:
+async def read(store: Store, home: Home, channel: Channel) -> str:
     """The key of a channel. OSError or ValueError where it is gone or broken."""
-    with open(f"{home.secrets}/{channel.secret}", encoding="ascii") as file:
+    if home.shared:
+        kept = await store.secret(channel.secret or "")
+        if kept is None:
+            raise FileNotFoundError
+        return unseal(kept, _subject(channel))
+    return _read_file(f"{home.secrets}/{channel.secret}")
+
+
+def _read_file(path: str) -> str:
+    with open(path, encoding="ascii") as file:
         return file.read().strip()
 
 
 def forget(home: Home, name: str) -> None:
     """The channel is gone, or never came to be."""
+    if home.shared:
+        return
     with contextlib.suppress(OSError):
         os.unlink(f"{home.secrets}/{name}")
+
+
+def _subject(channel: Channel) -> str:
+    return f"{channel.owner}/{channel.name}"
 
 
 def sweep(home: Home, channels: Collection[Channel]) -> None:

@@ -296,6 +296,17 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
         """All of them, with how many wait and run."""
         ...
 
+    async def secret(self, name: str) -> str | None:
+        """What a shared record keeps apart under this name, as it was given; None where it is gone.
+
+        A home keeps such things in files.
+        """
+        ...
+
+    async def forget_secrets(self, names: Collection[str]) -> int:
+        """They were used. Answers how many there were."""
+        ...
+
     async def set_owner_limit(self, owner: str | None, limit: int | None) -> None:
         """So many tasks of an owner run at once, and what is more waits. None is no limit.
 

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TypeVar
 
@@ -93,6 +93,12 @@ class SqliteStore(Record):
 
     async def _look(self, read: Callable[[reading.Reader], Result]) -> Result:
         return read(self._read)
+
+    async def secret(self, name: str) -> str | None:  # noqa: ARG002 - there is none
+        return None
+
+    async def forget_secrets(self, names: Collection[str]) -> int:  # noqa: ARG002 - there is none
+        return 0
 
     async def close(self) -> None:
         if self._closed:

@@ -510,6 +510,12 @@ UPDATE signal SET state = 'dropped', reason = :reason, consumer = NULL, lease_bo
 WHERE channel = :name AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
   AND owner = :owner;
 
+-- name: secret_get
+SELECT content FROM secret WHERE name = :name;
+
+-- name: secrets_forget
+DELETE FROM secret WHERE name = ANY(:names::text[]) RETURNING name;
+
 -- name: tasks_before_begin
 -- What has to be known before many begin: the last number before theirs, which of the ids are taken,
 -- how many are active of each sort, and of each owner what may run and what does. Parked calls are

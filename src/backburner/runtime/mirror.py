@@ -14,6 +14,7 @@ from backburner.model.states import State
 from backburner.model.task import Task
 from backburner.store.postgres.mirror import Mirror, Mirrored
 from backburner.store.postgres.node import NodeStore
+from backburner.store.protocol import Scope
 from backburner.work.log.stream import read_stream
 from backburner.work.shell import log_bounds
 
@@ -64,7 +65,7 @@ class Copier:
 async def fetch_output(store: Mirror, home: Home, task: Task) -> None:
     """Have what the record has of the output of a task's last attempt."""
     folder = home.attempt(task.id, task.attempt)
-    for output in await store.outputs(task.id, task.attempt):
+    for output in await store.outputs(task.id, task.attempt, Scope(task.owner)):
         await asyncio.to_thread(_lay_out, folder, output)
 
 

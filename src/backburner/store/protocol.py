@@ -251,7 +251,9 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
 
     # Events
 
-    async def events(self, task_id: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
+    async def events(
+        self, task_id: str, *, after: int = 0, limit: int = 1000, scope: Scope | None = None
+    ) -> list[Event]:
         """The events of one task with a number above ``after``."""
         ...
 

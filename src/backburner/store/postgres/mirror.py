@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from backburner.store.protocol import Scope
 from backburner.store.record.changes import Changes
 from backburner.store.record.rows import to_json
 
@@ -35,10 +36,10 @@ class Mirror(Changes):
             )
         )
 
-    async def outputs(self, task_id: str, attempt: int) -> list[Mirrored]:
+    async def outputs(self, task_id: str, attempt: int, scope: Scope) -> list[Mirrored]:
         """Every stream of an attempt."""
         rows = await self._look(
-            lambda read: read.rows("mirror_of_task", id=task_id, attempt=attempt)
+            lambda read: read.rows("mirror_of_task", id=task_id, attempt=attempt), scope
         )
         found: list[Mirrored] = []
         for of_attempt, stream, total, offsets, lengths, data in rows:

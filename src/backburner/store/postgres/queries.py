@@ -29,6 +29,14 @@ class Query:
     """The values of it that are lists: the record gives them as JSON."""
     writes: bool
 
+    @property
+    def of_tenant(self) -> bytes:
+        """The same for the role that sees only what is an owner's. It is planned otherwise, and the
+
+        database knows a plan by its text.
+        """
+        return b"/* tenant */ " + self.text
+
 
 def sql_file(name: str) -> str:
     """The text of a file beside this one."""

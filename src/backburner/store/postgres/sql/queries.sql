@@ -1,6 +1,7 @@
 -- The statements that are PostgreSQL's own, by name; the others are in store/record/sql, which says
 -- how to read them.
--- A value with :: and [] is a list, one with ::jsonb has a list for each of many. One writer at a
+-- A value with :: and [] is a list, one with ::jsonb has a list for each of many; what is looked up by
+-- it is taken apart first, because under a policy no index is asked with an expression. One writer at a
 -- time: what is read here cannot change before the commit, so that no statement locks a row.
 
 -- name: task_find
@@ -157,22 +158,26 @@ RETURNING {changed};
 -- name: tasks_to_end
 -- Those of many that may end as they are said to: the place in the list, whether it has asked, how
 -- many events it has, and when it ends: a clock that was set back ends none before its start.
+WITH w AS MATERIALIZED (
+    SELECT place, value ->> 0 AS id, (value ->> 1)::bigint AS attempt, value -> 2 AS states
+    FROM jsonb_array_elements(:wanted::jsonb) WITH ORDINALITY given (value, place))
 SELECT w.place - 1, EXISTS (SELECT 1 FROM question q WHERE q.task = t.seq), t.events,
        greatest(:now, t.created_at, t.started_at), {columns}
-FROM jsonb_array_elements(:wanted::jsonb) WITH ORDINALITY w (value, place)
-JOIN task t ON t.id = w.value ->> 0
-WHERE t.attempt = (w.value ->> 1)::bigint AND w.value -> 2 ? t.state
+FROM w JOIN task t ON t.id = w.id
+WHERE t.attempt = w.attempt AND w.states ? t.state
 ORDER BY w.place;
 
 -- name: tasks_end
 -- Active states → the endings.
+WITH e AS MATERIALIZED (
+    SELECT (value ->> 0)::bigint AS seq, value FROM jsonb_array_elements(:rows::jsonb) given (value))
 UPDATE task SET state = e.value ->> 1, finished_at = (e.value ->> 2)::bigint,
                 exit_code = (e.value ->> 3)::bigint, error_kind = e.value ->> 4,
                 error_message = e.value ->> 5, summary = e.value ->> 6, result = e.value ->> 7,
                 usage = e.value ->> 8, leftovers = (e.value ->> 9)::bigint,
                 output_bytes = (e.value ->> 10)::bigint,
                 dropped_bytes = (e.value ->> 11)::bigint, events = events + 1
-FROM jsonb_array_elements(:rows::jsonb) e (value) WHERE task.seq = (e.value ->> 0)::bigint
+FROM e WHERE task.seq = e.seq
 RETURNING task.id, task.attempt, task.let_in;
 
 -- name: task_request_stop

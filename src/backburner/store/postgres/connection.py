@@ -48,6 +48,7 @@ _LINE = {
 
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 
 def conninfo(address: str, **more: str) -> str:

@@ -36,7 +36,7 @@ _AGAIN_S = 0.1
 
 
 _OF_EVERYONE = frozenset({"task_waits", "owner_limit_any"})
-"""What a task waits for is a matter of all others; the answers are looked up by the ids of its own."""
+"""What a task waits for is a matter of all others; it is looked up by the ids of one's own."""
 
 _SET_OWNER = b"SELECT set_config('%s', %%(owner)s, false)" % OWNER.encode()
 
@@ -69,15 +69,11 @@ class TenantReader(Reader):
     def _rows(self, name: str, /, **values: Any) -> list[Row]:
         if name in _OF_EVERYONE:
             return self._everyone.rows(name, **values)
-        if self._shown == self.owner:
-            return self._statements.rows(name, **values)
-        # In one round trip. Where it fails the connection goes, and what it was set to with it.
-        connection = self._statements.connection
-        with connection.pipeline():
-            connection.execute(_SET_OWNER, {"owner": held(self.owner)}, prepare=True)
-            rows = self._statements.rows(name, **values)
-        self._shown = self.owner
-        return rows
+        if self._shown != self.owner:
+            # Where it fails the connection goes, and what it was set to with it.
+            self._statements.before_next = (_SET_OWNER, {"owner": held(self.owner)})
+            self._shown = self.owner
+        return self._statements.rows(name, **values)
 
 
 class Readers:

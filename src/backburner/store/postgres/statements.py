@@ -8,7 +8,7 @@ from typing import Any
 from psycopg import sql
 
 from backburner.model.signals import INBOX, SignalState
-from backburner.store.postgres.connection import OWNER, TENANT, Connection
+from backburner.store.postgres.connection import OWNER, TENANT, Connection, Cursor
 from backburner.store.postgres.queries import query
 from backburner.store.postgres.texts import held_value, meant_value
 from backburner.store.record import transaction
@@ -30,6 +30,8 @@ class Statements(transaction.Statements):
         """How many rows were written."""
         self.ran: dict[str, list[Row]] = {}
         """The statements that wrote some of them in this transaction, and what those returned."""
+        self.before_next: tuple[bytes, dict[str, Any]] | None = None
+        """What is sent together with the next statement, in one round trip."""
         self._acts_for: str | None = None
         self._role_is_known = True
 
@@ -102,10 +104,19 @@ class Statements(transaction.Statements):
         told = self.many("signals_insert", signals=signals)
         return {key: SignalState(state) for key, state, channel in told if channel == INBOX}
 
+    def _execute(self, text: bytes, given: dict[str, Any]) -> Cursor:
+        if self.before_next is None:
+            return self.connection.execute(text, given, prepare=True)
+        command, values = self.before_next
+        self.before_next = None
+        with self.connection.pipeline():
+            self.connection.execute(command, values, prepare=True)
+            return self.connection.execute(text, given, prepare=True)
+
     def _run(self, name: str, given: dict[str, Any]) -> list[Row]:
         statement = query(name)
         text = statement.text if self._acts_for is None else statement.of_tenant
-        cursor = self.connection.execute(text, given, prepare=True)
+        cursor = self._execute(text, given)
         rows: list[Row] = []
         if cursor.description is not None:
             rows = [tuple(map(meant_value, row)) for row in cursor.fetchall()]

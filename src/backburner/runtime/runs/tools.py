@@ -17,6 +17,7 @@ from backburner.model.outcome import Image, Outcome
 from backburner.model.redaction import redact_arguments
 from backburner.model.states import Kind
 from backburner.model.task import NewTask, Progress, Task, check_start, preview
+from backburner.model.values import value
 from backburner.runtime.children import ends_its_children
 from backburner.runtime.runs.run import Run, Work
 from backburner.runtime.runs.worker import RunWorker
@@ -33,7 +34,7 @@ _LAST_WORDS_S = 5.0
 _LOOK_AGAIN_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Caller:
     """Who calls: the scope, and what the tool gets to see of it."""
 
@@ -44,7 +45,7 @@ class Caller:
     depth: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RunOptions:
     """What a caller may say about a background run."""
 
@@ -112,7 +113,12 @@ class ToolService:
         new = self._new(caller, tool, arguments, options)
         limit = self._worker.settings.tools_per_session
         return await self._worker.start(
-            new, _calling(tool, values), limit=limit, session=caller.session, folder=caller.folder
+            new,
+            _calling(tool, values),
+            limit=limit,
+            session=caller.session,
+            folder=caller.folder,
+            fresh=options.id is None,
         )
 
     def _new(

@@ -82,7 +82,7 @@ class ChannelService:
         from backburner.work.channels.webhook import new_secret  # slow to load
 
         key = new_secret()
-        kept = webhook_keys.keep(self._home, key, channel)
+        kept = webhook_keys.key_for(self._home, channel, key)
         try:
             await self._store.add_channel(replace(channel, secret=kept))
         except Conflict:

@@ -178,7 +178,7 @@ async def push(
     match channel.kind:
         case ChannelKind.WEBHOOK:
             try:
-                key = await webhook_keys.read(store, home, channel)
+                key = await webhook_keys.key_of(store, home, channel)
             except (OSError, ValueError):
                 return failed("its key is gone: remove the channel, and add it anew")
             return await _push_webhook(channel, letter, key, limit_s)

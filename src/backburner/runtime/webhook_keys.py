@@ -22,10 +22,27 @@ from backburner.work.sealing import seal, unseal
 _YOUNG_S = 3600.0
 
 
-def keep(home: Home, key: str, channel: Channel) -> str:
-    """Write a key down. Answers the name of its file, or what a shared record makes a name of."""
-    if home.shared:
-        return seal(key, _subject(channel))
+def key_for(home: Home, channel: Channel, key: str) -> str:
+    """What the record is told of a key: the name of its file, or what it makes a name of itself."""
+    return seal(key, _subject(channel)) if home.shared else keep(home, key)
+
+
+async def key_of(store: Store, home: Home, channel: Channel) -> str:
+    """The key of a channel. OSError or ValueError where it is gone or broken."""
+    if not home.shared:
+        return read(home, channel)
+    kept = await store.secret(channel.secret or "")
+    if kept is None:
+        raise FileNotFoundError
+    return unseal(kept, _subject(channel))
+
+
+def _subject(channel: Channel) -> str:
+    return f"{channel.owner}/{channel.name}"
+
+
+def keep(home: Home, key: str) -> str:
+    """Write a key down. Answers the name of its file."""
     name = secrets.token_hex(16)
     try:
         os.makedirs(home.secrets, mode=0o700, exist_ok=True)
@@ -42,18 +59,9 @@ def keep(home: Home, key: str, channel: Channel) -> str:
     return name
 
 
-async def read(store: Store, home: Home, channel: Channel) -> str:
-    """The key of a channel. OSError or ValueError where it is gone or broken."""
-    if home.shared:
-        kept = await store.secret(channel.secret or "")
-        if kept is None:
-            raise FileNotFoundError
-        return unseal(kept, _subject(channel))
-    return _read_file(f"{home.secrets}/{channel.secret}")
-
-
-def _read_file(path: str) -> str:
-    with open(path, encoding="ascii") as file:
+def read(home: Home, channel: Channel) -> str:
+    """What is in the file of a channel. OSError or ValueError where it is gone or broken."""
+    with open(f"{home.secrets}/{channel.secret}", encoding="ascii") as file:
         return file.read().strip()
 
 
@@ -63,10 +71,6 @@ def forget(home: Home, name: str) -> None:
         return
     with contextlib.suppress(OSError):
         os.unlink(f"{home.secrets}/{name}")
-
-
-def _subject(channel: Channel) -> str:
-    return f"{channel.owner}/{channel.name}"
 
 
 def sweep(home: Home, channels: Collection[Channel]) -> None:

@@ -1,6 +1,7 @@
 """The changes of runs: tasks that an application carries out in itself, and those applications."""
 
 from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from backburner.model import clock

@@ -1,7 +1,7 @@
 """The door: a home that is open, its sessions, queues and channels."""
 
 import asyncio
-import hashlib
+import contextlib
 import os
 from collections.abc import Callable, Collection
 from functools import partial
@@ -13,7 +13,7 @@ from backburner.app.session import Session
 from backburner.app.signal import Signal
 from backburner.model.channels import Channel
 from backburner.model.errors import UsageError
-from backburner.model.home import Home, is_database, resolve_home
+from backburner.model.home import Home
 from backburner.model.limits import (
     DEFAULT_OWNER,
     DEFAULT_SESSION,
@@ -25,6 +25,7 @@ from backburner.model.session import check_name
 from backburner.model.signals import SignalKind
 from backburner.runtime.approvals import Approvals
 from backburner.runtime.feed import Feed
+from backburner.runtime.home import check_database_installed, home_of
 from backburner.runtime.queues import QueueService
 from backburner.runtime.retention import Rule, prune
 from backburner.runtime.scribe import whole
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from backburner.app.agents import Agents
     from backburner.app.runs import Runs
     from backburner.runtime.channels import ChannelService
-    from backburner.store.postgres.mirror import Mirror
+    from backburner.store.postgres.store import PostgresStore
     from backburner.work.agents.adapt import AgentLike, Maker
     from backburner.work.agents.command import CommandAgent
     from backburner.work.tools.registry import Registry
@@ -54,8 +55,7 @@ class Backburner:
     def __init__(self, home: Home, settings: Settings) -> None:
         self.home = home
         self.settings = settings
-        self._address = ""
-        self._mirror: Mirror | None = None
+        self._shared: PostgresStore | None = None
         self._store: Store | None = None
         self._feed: Feed | None = None
         self._registry: Registry | None = None
@@ -72,23 +72,18 @@ class Backburner:
         ``postgresql://…`` opens a record that many machines share. The folder then holds copies of
         output, and nothing else.
         """
-        settings = settings or settings_from_environment()
-        address = home if isinstance(home, str) and is_database(home) else None
-        if address is None:
-            return cls(Home(resolve_home(home)), settings)
-        name = hashlib.blake2b(address.encode(), digest_size=8).hexdigest()
-        opened = cls(Home(resolve_home(None) / f"shared-{name}", shared=True), settings)
-        opened._address = address
-        return opened
+        return cls(home_of(home), settings or settings_from_environment())
 
     async def __aenter__(self) -> Self:
         store = self._store = await self._open_store()
         self._feed = Feed(store)
         self.tasks = TaskService(store, self.home, self.settings, self._feed)
-        if self._mirror is not None:
-            from backburner.runtime.mirror import fetch_output  # needs an extra
+        if self._shared is not None:
+            from backburner.runtime.mirror import Copies  # needs an extra
+            from backburner.runtime.remote_input import give
 
-            self.tasks.fetch_output = partial(fetch_output, self._mirror, self.home)
+            self.tasks.fetch_output = Copies(self._shared, self.home).fetch
+            self.tasks.give_input = partial(give, self._shared)
         self.inbox = SignalService(store, self._feed)
         self.approvals = Approvals(store, self._feed, self.tasks)
         await self.tasks.see_to_keeper()
@@ -102,9 +97,12 @@ class Backburner:
             return open_store(self.home.root, boot_id(), lambda: making_way(self.home))
         if self._registry is not None or self._registered_agents:
             raise _not_shared("tools and agents of an application")
+        check_database_installed()
         from backburner.store.postgres import store as postgres  # an extra
 
-        self._mirror = shared = await postgres.open_store(self._address)
+        with contextlib.suppress(OSError):  # what needs the folder says so
+            os.makedirs(self.home.root, mode=0o700, exist_ok=True)
+        self._shared = shared = await postgres.open_store(self.home.address)
         return shared
 
     async def __aexit__(
@@ -133,7 +131,7 @@ class Backburner:
         """The record. For what has no handle of its own."""
         if self._store is None:
             raise UsageError(
-                f"this Backburner is not open, nor is its record, {self.home.database}",
+                f"this Backburner is not open, nor is its record, {self.home.shown}",
                 remedy="use: async with Backburner.open()",
             )
         return self._store
@@ -242,7 +240,7 @@ class Backburner:
 
         take more than ``max_size`` bytes on the disk. Answers how many.
         """
-        rule = Rule.of(self.settings, older_than, max_size)
+        rule = Rule.of(self.settings, older_than, max_size, here=not self.home.shared)
         return (await prune(self.store, self.home, rule)).count
 
     # Queues

@@ -23,10 +23,13 @@ from backburner.model.events import EventKind
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.states import ErrorKind, Kind, State
+from backburner.runtime.contact import Contact
 from backburner.runtime.delivery import Deliverer
 from backburner.runtime.feed import Feed
 from backburner.runtime.fencing import end_fenced_off
 from backburner.runtime.mirror import Copier
+from backburner.runtime.remote_input import InputCarrier
+from backburner.runtime.retention import Rule, prune
 from backburner.runtime.runs.recovery import why_not_again
 from backburner.runtime.schedules.clockwork import Clockwork
 from backburner.runtime.scribe import insist
@@ -38,6 +41,7 @@ from backburner.store.postgres.node import NodeStore, open_node
 _OVER = frozenset({EventKind.FINISHED, EventKind.REQUEUED, EventKind.FAILED_TRY})
 _LOOK_AGAIN_S = 1.0
 _FORGET_EVERY_S = 1.0
+_PRUNE_EVERY_S = 3600.0
 _NOBODY = 0
 """No worker of the engine has this number."""
 
@@ -73,11 +77,13 @@ class Node:
     ) -> None:
         self._store = store
         self._home = home
+        self._settings = settings
         self._terms = terms
         self._report = report
         self._feed = Feed(store)
         self._worker = ProcessWorker(store, home, settings, report)
         self._copier = Copier(store, home, report)
+        self._inputs = InputCarrier(store, home, report)
         self._clockwork = Clockwork(store, home, settings, report)
         self._deliverer = Deliverer(store, home, settings, report)
         self._engine = EngineWorker(
@@ -93,7 +99,8 @@ class Node:
         self._bell = asyncio.Event()
         self._unsubscribe = store.on_change(self._bell.set)
         self._number = _NOBODY
-        self._draining: asyncio.Task[None] | None = None
+        self._draining = False
+        self._leaving: asyncio.Task[None] | None = None
 
     async def _appear(self, number: int) -> None:
         self._number = number
@@ -101,13 +108,14 @@ class Node:
             number,
             queues=self._terms.queues,
             places=self._terms.concurrency,
-            draining=self._draining is not None,
+            draining=self._draining,
         )
 
     def drain(self) -> None:
         """Take on nothing more, and leave when the last task has ended."""
+        self._draining = True
         self._engine.stop()
-        self._draining = asyncio.create_task(self._leave_places_to_others())
+        self._leaving = asyncio.create_task(self._leave_places_to_others())
 
     async def _leave_places_to_others(self) -> None:
         await insist(lambda: self._appear(self._number), self._report)
@@ -120,10 +128,12 @@ class Node:
         beside = [
             asyncio.create_task(self._clockwork.run()),
             asyncio.create_task(self._copier.run()),
+            asyncio.create_task(self._inputs.run()),
             asyncio.create_task(self._deliverer.run()),
             asyncio.create_task(self._forget_what_was_used()),
             asyncio.create_task(self._see_to_the_dead()),
             asyncio.create_task(self._let_in_what_is_due()),
+            asyncio.create_task(self._prune()),
         ]
         fetching = asyncio.create_task(self._engine.run())
         try:
@@ -132,8 +142,8 @@ class Node:
             await fetching
         finally:
             self._unsubscribe()
-            if self._draining is not None:
-                beside.append(self._draining)
+            if self._leaving is not None:
+                beside.append(self._leaving)
             for task in (*beside, fetching):
                 task.cancel()
             await asyncio.wait([*beside, fetching])
@@ -154,16 +164,15 @@ class Node:
     async def _carry_out(self, job: Job) -> None:
         """One job of the engine: it lasts for as long as the attempt."""
         async with self._feed.of_task(job.task, _OVER) as bell:
-            if await insist(lambda: self._store.take(job), self._report) is None:
+            task = await insist(lambda: self._store.take(job), self._report)
+            if task is None:
                 return
-            self._worker.look_again()
-            while True:
+            self._worker.start(task)
+            while task is not None and task.attempt == job.attempt and not task.state.terminal:
+                await bell.wait()
                 bell.clear()
                 task = await insist(lambda: self._store.get(job.task), self._report)
-                if task is None or task.attempt != job.attempt or task.state.terminal:
-                    self._copier.forget(job.task)
-                    return
-                await bell.wait()
+            self._copier.forget(job.task)
 
     async def _forget_what_was_used(self) -> None:
         """What jobs were started with, for many at once; what ends before takes its own along."""
@@ -177,16 +186,29 @@ class Node:
 
     async def _see_to_the_dead(self) -> None:
         """Again and again, by every node: who comes second changes nothing."""
+        contact = Contact(self._terms.silent_s)
         while True:
             await asyncio.sleep(self._terms.heartbeat_s)
             try:
+                await self._be_heard_of()
                 await self._worker.end_what_is_lost()
                 own = {(task.id, task.attempt) for task in await self._store.kept()}
+                if not contact.holds():
+                    continue
                 for job in await self._store.stalled(self._terms.silent_s):
                     if (job.task, job.attempt) not in own:  # we live, whatever our heart says
                         await self._take_from_the_dead(job)
             except Exception as error:  # noqa: BLE001 - the next look may do
                 self._report(f"dead nodes: {type(error).__name__}: {error}")
+
+    async def _be_heard_of(self) -> None:
+        """The engine's worker says that it lives, but not while it only waits for its last jobs."""
+        number = self._engine.number
+        if number is None or self._draining:
+            await self._store.appear(_NOBODY)
+        elif not await self._store.is_worker(number):
+            self._report("the others took this machine for dead: it begins anew")
+            self._engine.begin_anew()
 
     async def _take_from_the_dead(self, job: Job) -> None:
         task = await self._store.get(job.task)
@@ -206,6 +228,15 @@ class Node:
                 ending = orphaned if task.stop is None else Ending.canceled()
                 await self._store.finish(job.task, job.attempt, ending)
             await self._store.close_job(job)
+
+    async def _prune(self) -> None:
+        """Forget what is old, as every node does, and the folders here of what is forgotten."""
+        while True:
+            try:
+                await prune(self._store, self._home, Rule.of(self._settings, None, None))
+            except Exception as error:  # noqa: BLE001 - in an hour again
+                self._report(f"old tasks were not forgotten: {type(error).__name__}: {error}")
+            await asyncio.sleep(_PRUNE_EVERY_S)
 
     async def _let_in_what_is_due(self) -> None:
         """Further attempts wait in the record for their time, by every node: the first one does."""
@@ -233,7 +264,10 @@ async def work(
 ) -> None:
     """Be a node until SIGTERM or SIGINT: the first one drains it, the second one ends it."""
     place = NodeHome(home)
-    store = await open_node(address, place.name)
+    if place.has_worked:  # jobs may depend on it, which go on meanwhile
+        store = await insist(lambda: open_node(address, place.name), report)
+    else:
+        store = await open_node(address, place.name)
     node = Node(address, store, home, Settings.from_environment(), terms=terms, report=report)
     running = asyncio.create_task(node.run())
     told = 0
@@ -266,7 +300,7 @@ class NodeHome:
     def __init__(self, home: Home) -> None:
         """Conflict where another process is this node."""
         os.makedirs(home.root, mode=0o700, exist_ok=True)
-        self._fd = os.open(f"{home.root}/node", os.O_RDWR | os.O_CREAT, 0o600)
+        self._fd = os.open(home.node, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -280,6 +314,7 @@ class NodeHome:
             os.write(self._fd, name.encode())
             os.fsync(self._fd)
         self.name = name
+        self.has_worked = os.path.isdir(home.tasks)
 
     def close(self) -> None:
         """Somebody else may be this node now."""

@@ -7,10 +7,13 @@ from typing import Annotated
 import typer
 
 from backburner.cli import exits, say
+from backburner.cli.guard import details_belong_to
 from backburner.cli.options import HomeOption, JsonOption, SessionOption
-from backburner.cli.place import place
+from backburner.cli.place import session_named
+from backburner.model.database import is_database
 from backburner.model.errors import UsageError
-from backburner.model.home import Home, is_database
+from backburner.model.home import Home, own_folder, resolve_home
+from backburner.runtime.home import DATABASE, check_database_installed
 
 EXAMPLES = (
     "backburner worker --database postgresql://backburner@db/work",
@@ -56,16 +59,18 @@ def command(
     once. What runs goes on, and a worker that is started with the same home goes on with it. Needs
     the extra `postgres`.
     """
-    address = database or os.environ.get("BACKBURNER_DATABASE", "")
+    address = database or os.environ.get(DATABASE) or os.environ.get("BACKBURNER_HOME", "")
     if not is_database(address):
         raise UsageError(
             "a worker needs a database", remedy="give --database postgresql://user@host/name"
         )
-    _check_installed()
+    session_named(session)
+    check_database_installed()
     import asyncio
 
-    root = place(home, session).home.root
-    at = Home(root if home is not None else root / "node", shared=True)
+    root = own_folder() / "node" if home is None else resolve_home(home)
+    details_belong_to(root)
+    at = Home(root, address)
 
     def announce(name: str) -> None:
         if as_json:
@@ -78,12 +83,3 @@ def command(
     terms = Terms(queues=tuple(queue or ["default"]), concurrency=concurrency, silent_s=dead_after)
     asyncio.run(work(address, at, terms, announce=announce, report=say.message))
     return exits.DONE
-
-
-def _check_installed() -> None:
-    from importlib.util import find_spec
-
-    if any(find_spec(name) is None for name in ("psycopg", "procrastinate")):
-        raise UsageError(
-            "the extra `postgres` is not installed", remedy='pip install "backburner[postgres]"'
-        )

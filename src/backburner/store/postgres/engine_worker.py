@@ -8,13 +8,13 @@ import procrastinate
 from procrastinate.worker import Worker
 
 from backburner.store.engine import Job
-from backburner.store.postgres.connection import conninfo
 from backburner.store.postgres.engine import TASK, route_of
+from backburner.store.postgres.engine_connection import EngineConnection
 
 _APPEARS_S = 0.01
 _AGAIN_S = 1.0
 _LETS_GO_S = 1.0
-"""How long a worker that has lost its database waits for its jobs, which go on without it."""
+"""How long a worker that begins anew waits for its jobs, which go on without it."""
 
 
 class EngineWorker:
@@ -34,10 +34,8 @@ class EngineWorker:
     ) -> None:
         """``appear`` is told under which number it works, each time that it begins anew."""
         logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # we report ourselves
-        connector = procrastinate.PsycopgConnector(
-            conninfo=conninfo(address), min_size=1, max_size=4
-        )
-        self._app = procrastinate.App(connector=connector)
+        self._connection = EngineConnection(address, report)
+        self._app = procrastinate.App(connector=self._connection)
         self._queues = [route_of(queue) for queue in queues]
         self._concurrency = concurrency
         self._heartbeat_s = heartbeat_s
@@ -45,6 +43,8 @@ class EngineWorker:
         self._appear = appear
         self._report = report
         self._worker: Worker | None = None
+        self.number: int | None = None
+        """Under which it works; None while it begins."""
         self._stopping = False
 
         async def bring(task: str, attempt: int) -> None:
@@ -58,9 +58,19 @@ class EngineWorker:
             while not self._stopping:
                 try:
                     await self._run_once()
-                except Exception as error:  # noqa: BLE001 - a database that restarts is no end
+                except Exception as error:  # noqa: BLE001 - jobs depend on us: begin anew
                     self._report(f"the engine was lost: {type(error).__name__}: {error}")
                     await asyncio.sleep(_AGAIN_S)
+
+    async def look(self) -> None:
+        """Something that was delayed is due."""
+        await self._connection.look()
+
+    def begin_anew(self) -> None:
+        """Under another number: the engine has forgotten this one, and would give it no job."""
+        if self._worker is not None:
+            self._worker.shutdown_graceful_timeout = _LETS_GO_S
+            self._worker.stop()
 
     async def _run_once(self) -> None:
         worker = self._worker = Worker(
@@ -78,12 +88,17 @@ class EngineWorker:
                 await asyncio.sleep(_APPEARS_S)
             if worker.worker_id is not None:
                 await self._appear(worker.worker_id)
+                self.number = worker.worker_id
+            if self._stopping:  # it forgets what it was told before it ran
+                worker.stop()
             await asyncio.shield(running)
         except BaseException:
             worker.shutdown_graceful_timeout = _LETS_GO_S
             running.cancel()
             await asyncio.wait([running])
             raise
+        finally:
+            self.number = None
 
     def stop(self) -> None:
         """Fetch nothing more."""

@@ -13,14 +13,18 @@ from typing import Any, TypeVar
 import psycopg
 
 from backburner.model.errors import StoreClosed
+from backburner.store.postgres.clock import DatabaseClock
 from backburner.store.postgres.connection import (
     OWNER,
     PATIENCE_S,
     TENANT,
+    Connection,
     connect,
     explain,
+    explained,
     is_lost,
 )
+from backburner.store.postgres.migrations import is_current, migrate
 from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.texts import held
 from backburner.store.record import reading
@@ -44,9 +48,9 @@ _SET_OWNER = b"SELECT set_config('%s', %%(owner)s, false)" % OWNER.encode()
 class Reader(reading.Reader):
     """The read half of the store, on one connection."""
 
-    def __init__(self, address: str, leases: LeaseClock) -> None:
+    def __init__(self, connection: Connection, leases: LeaseClock) -> None:
         self._leases = leases
-        self._statements = Statements(connect(address))
+        self._statements = Statements(connection)
 
     def _rows(self, name: str, /, **values: Any) -> list[Row]:
         return self._statements.rows(name, **values)
@@ -59,9 +63,8 @@ class Reader(reading.Reader):
 class TenantReader(Reader):
     """The same for one owner at a time: on a connection that the database shows nothing else."""
 
-    def __init__(self, address: str, leases: LeaseClock, everyone: Reader) -> None:
-        self._leases = leases
-        self._statements = Statements(connect(address, role=TENANT))
+    def __init__(self, connection: Connection, leases: LeaseClock, everyone: Reader) -> None:
+        super().__init__(connection, leases)
         self._everyone = everyone
         self._shown: str | None = None
         self.owner = ""
@@ -74,6 +77,36 @@ class TenantReader(Reader):
             self._statements.before_next = (_SET_OWNER, {"owner": held(self.owner)})
             self._shown = self.owner
         return self._statements.rows(name, **values)
+
+
+class Glancer(Reader):
+    """One for a program that asks once and ends: failures come in our words."""
+
+    def _rows(self, name: str, /, **values: Any) -> list[Row]:
+        with explained():
+            return super()._rows(name, **values)
+
+
+def open_reader(address: str) -> Glancer:
+    """A reader of the record, which is of the newest shape now."""
+    with explained():
+        connection = connect(address)
+    try:
+        migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return Glancer(connection, DatabaseClock())
+
+
+def reader_if_current(address: str) -> Glancer | None:
+    """A reader where the record is there and needs no migration."""
+    with explained():
+        connection = connect(address)
+        if is_current(connection):
+            return Glancer(connection, DatabaseClock())
+        connection.close()
+        return None
 
 
 class Readers:
@@ -112,15 +145,15 @@ class Readers:
     def _reader(self) -> Reader:
         reader: Reader | None = getattr(self._own, "reader", None)
         if reader is None:
-            reader = self._own.reader = Reader(self._address, self._leases)
+            reader = self._own.reader = Reader(connect(self._address), self._leases)
             self._all.add(reader)
         return reader
 
     def _tenant_reader(self, owner: str) -> Reader:
         reader: TenantReader | None = getattr(self._own, "tenant", None)
         if reader is None:
-            everyone = self._reader()
-            reader = self._own.tenant = TenantReader(self._address, self._leases, everyone)
+            everyone, connection = self._reader(), connect(self._address, role=TENANT)
+            reader = self._own.tenant = TenantReader(connection, self._leases, everyone)
             self._all.add(reader)
         reader.owner = owner
         return reader

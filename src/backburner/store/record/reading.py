@@ -48,6 +48,10 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
         """The rows of a statement that only one of the databases has."""
         return self._rows(name, **values)
 
+    def close(self) -> None:
+        """Let go of the database."""
+        raise NotImplementedError
+
     def _tasks(self, name: str, /, **values: Any) -> list[Task]:
         """The tasks of a statement; those that wait for something say for what."""
         tasks = [to_task(row) for row in self._rows(name, **values)]
@@ -211,6 +215,11 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
     def owner_limits(self) -> list[OwnerLimit]:
         """See Store.owner_limits."""
         return [to_owner_limit(row) for row in self._rows("owner_limits")]
+
+    def unqueued(self) -> tuple[int, int]:
+        """See Store.unqueued."""
+        waiting, running = self._rows("tasks_unqueued")[0]
+        return waiting, running
 
     def channels(self) -> list[Channel]:
         """See Store.channels."""

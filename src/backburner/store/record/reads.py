@@ -136,6 +136,9 @@ class Reads(Looking):
     async def owner_limits(self) -> list[OwnerLimit]:
         return await self._look(lambda read: read.owner_limits())
 
+    async def unqueued(self) -> tuple[int, int]:
+        return await self._look(lambda read: read.unqueued())
+
     async def channels(self) -> list[Channel]:
         return await self._look(lambda read: read.channels())
 

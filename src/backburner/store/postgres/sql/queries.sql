@@ -137,23 +137,36 @@ FROM placed LEFT JOIN free ON free.name = placed.queue
 WHERE NOT next OR most IS NOT NULL
    OR (queue IS NOT NULL AND (free.paused OR place > free.places));
 
--- name: task_claim
--- queued → running, while its queue has a place. What waited for an application has found one.
+-- name: tasks_claim
+-- Those of many that are queued, with their node where it is said, and have a place in their queue and
+-- beside others of their owner: → running. How many events each has now. What waited for an application has found one.
+WITH wanted AS MATERIALIZED (
+    SELECT t.seq AS wanted_seq, t.queue AS wanted_queue, t.owner AS wanted_owner, w.value,
+           row_number() OVER (PARTITION BY t.queue ORDER BY w.place) AS turn,
+           row_number() OVER (PARTITION BY t.owner ORDER BY w.place) AS owner_turn
+    FROM jsonb_array_elements(:wanted::jsonb) WITH ORDINALITY w (value, place)
+    JOIN task t ON t.id = w.value ->> 0
+    WHERE t.attempt = (w.value ->> 1)::bigint AND t.state = 'queued'
+      AND (w.value ->> 8 IS NULL OR t.node = w.value ->> 8)
+)
 UPDATE task SET state = 'running',
                 detail = CASE WHEN schedule IS NULL OR hand_over IS NOT NULL THEN detail END,
-                started_at = greatest(:now, created_at), boot_id = :boot_id,
-                started_boot = :started_boot, pid = :pid, cgroup = :cgroup,
-                memory_cgroup = :memory_cgroup, worker = :worker, events = events + 1
-WHERE id = :id AND attempt = :attempt AND state = 'queued'
-  AND (queue IS NULL OR EXISTS (
-          SELECT 1 FROM queue q WHERE q.name = task.queue AND NOT q.paused AND q.width > (
+                started_at = greatest(:now, created_at), boot_id = value ->> 2,
+                started_boot = (value ->> 3)::bigint, pid = (value ->> 4)::bigint,
+                cgroup = value ->> 5, memory_cgroup = value ->> 6, worker = value ->> 7,
+                events = events + 1
+FROM wanted
+WHERE seq = wanted_seq AND (wanted_queue IS NULL OR EXISTS (
+          SELECT 1 FROM queue q
+          WHERE q.name = wanted_queue AND NOT q.paused AND turn <= q.width - (
               SELECT count(*) FROM task r
               WHERE r.queue = q.name AND r.state IN ('running', 'input_required'))))
-  AND coalesce((SELECT l.running > (SELECT count(*) FROM task r WHERE r.owner = task.owner
-                                    AND r.state IN ('running', 'input_required'))
-                FROM owner_limit l WHERE l.owner IN (task.owner, '')
+  AND coalesce((SELECT owner_turn <= l.running - (
+                    SELECT count(*) FROM task r WHERE r.owner = wanted_owner
+                    AND r.state IN ('running', 'input_required'))
+                FROM owner_limit l WHERE l.owner IN (wanted_owner, '')
                 ORDER BY l.owner = '' LIMIT 1), true)
-RETURNING {changed};
+RETURNING events, {changed};
 
 -- name: tasks_to_end
 -- Those of many that may end as they are said to: the place in the list, whether it has asked, how
@@ -714,18 +727,20 @@ SELECT procrastinate_cancel_job_v1(id, false, true) FROM procrastinate_jobs
 WHERE queueing_lock = ANY(:job_keys::text[]) AND status = 'todo';
 
 -- name: jobs_stalled
--- What is with machines whose workers have not said for a while that they live; and what such a
--- worker had just been given.
+-- What is with machines whose workers have not said for a while that they live; what such a worker
+-- had just been given, or anybody whom the answer did not reach; and jobs of which nothing is left.
 SELECT t.id, t.attempt FROM task t JOIN node n ON n.id = t.node
 LEFT JOIN procrastinate_workers w ON w.id = n.worker
 WHERE t.node IS NOT NULL AND t.finished_at IS NULL
   AND greatest(w.last_heartbeat, n.seen_at) < clock_timestamp() - :silent_s * interval '1 second'
 UNION
-SELECT t.id, t.attempt FROM procrastinate_jobs job
-JOIN task t ON t.id = job.args ->> 'task' AND t.attempt = (job.args ->> 'attempt')::bigint
-LEFT JOIN procrastinate_workers w ON w.id = job.worker_id
-WHERE job.status = 'doing' AND job.task_name = :name AND t.state = 'queued' AND t.node IS NULL
-  AND (w.id IS NULL OR w.last_heartbeat < clock_timestamp() - :silent_s * interval '1 second');
+SELECT job.args ->> 'task', (job.args ->> 'attempt')::bigint FROM procrastinate_jobs job
+LEFT JOIN task t ON t.id = job.args ->> 'task' AND t.attempt = (job.args ->> 'attempt')::bigint
+  AND t.finished_at IS NULL
+WHERE job.status = 'doing' AND job.task_name = :name
+  AND (t.id IS NULL OR (t.state = 'queued' AND t.node IS NULL))
+  AND NOT EXISTS (SELECT 1 FROM procrastinate_events e WHERE e.job_id = job.id AND e.type = 'started'
+                  AND e.at > clock_timestamp() - :silent_s * interval '1 second');
 
 -- name: node_put
 INSERT INTO node (id, worker, routes, places, draining)
@@ -735,15 +750,13 @@ ON CONFLICT (id) DO UPDATE SET worker = excluded.worker, seen_at = excluded.seen
                                draining = excluded.draining
 RETURNING id;
 
--- name: node_take
--- An attempt that the engine has brought here.
-UPDATE task SET node = :node
-WHERE id = :id AND attempt = :attempt AND state = 'queued' AND let_in = attempt
-  AND (node IS NULL OR node = :node)
+-- name: nodes_take
+-- Attempts that the engine has brought to nodes.
+UPDATE task SET node = value ->> 2
+FROM jsonb_array_elements(:wanted::jsonb) AS wanted (value)
+WHERE id = value ->> 0 AND attempt = (value ->> 1)::bigint AND state = 'queued'
+  AND let_in = attempt AND (node IS NULL OR node = value ->> 2)
 RETURNING {changed};
-
--- name: node_has
-SELECT 1 FROM task WHERE id = :id AND attempt = :attempt AND node = :node;
 
 -- name: task_let_in_again
 -- Nobody has begun it: the engine is given it anew.
@@ -793,6 +806,9 @@ SELECT {message} FROM message m JOIN task t ON t.seq = m.task
 WHERE t.node = :node AND m.taken IS NULL AND t.state IN ('running', 'input_required')
 ORDER BY m.task, m.number LIMIT :limit;
 
+-- name: engine_worker
+SELECT 1 FROM procrastinate_workers WHERE id = :number;
+
 -- name: mirror_put
 -- What is there of a stream now; of the attempt that runs.
 INSERT INTO mirror (task, attempt, stream, total, offsets, lengths, data)
@@ -803,8 +819,40 @@ SET total = excluded.total, offsets = excluded.offsets, lengths = excluded.lengt
     data = excluded.data
 RETURNING total;
 
+-- name: task_wrote
+-- How much that is, so that who lists tasks need not read it.
+UPDATE task SET output_bytes = :total, dropped_bytes = :dropped
+WHERE id = :id AND attempt = :attempt AND finished_at IS NULL
+RETURNING seq;
+
 -- name: mirror_of_task
--- Of each stream, unless that is what the caller has.
+-- Of the last attempt that has written anything; not what the caller has as it is.
 SELECT m.attempt, m.stream, m.total, m.offsets, m.lengths, m.data
 FROM mirror m JOIN task t ON t.seq = m.task
-WHERE t.id = :id AND m.attempt = :attempt;
+WHERE t.id = :id
+  AND m.attempt = (SELECT max(l.attempt) FROM mirror l WHERE l.task = t.seq AND l.stream <> 'marks')
+  AND m.attempt || m.stream || m.total <> ALL(:had::text[]);
+
+-- name: input_send
+-- To the attempt that runs; not where too much waits for it.
+INSERT INTO input (task, attempt, data)
+SELECT t.seq, t.attempt, :data::bytea FROM task t
+WHERE t.id = :id AND t.owner = :owner AND (:session::text IS NULL OR t.session = :session)
+  AND t.attempt = :attempt AND t.state IN ('running', 'input_required')
+  AND (SELECT count(*) FROM input i WHERE i.task = t.seq AND i.outcome IS NULL) < :most
+RETURNING seq;
+
+-- name: input_outcome
+SELECT outcome FROM input WHERE seq = :seq;
+
+-- name: input_forget
+-- Whoever has sent it knows what became of it, or waits no longer.
+DELETE FROM input WHERE seq = :seq RETURNING outcome;
+
+-- name: node_inputs
+SELECT i.seq, t.id, i.attempt, i.data FROM input i JOIN task t ON t.seq = i.task
+WHERE i.outcome IS NULL AND t.node = :node AND i.attempt = t.attempt
+ORDER BY i.seq LIMIT :limit;
+
+-- name: input_done
+UPDATE input SET outcome = :outcome, data = NULL WHERE seq = :seq RETURNING seq;

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from backburner.model import clock
 from backburner.model.ending import Ending
@@ -23,13 +24,15 @@ from backburner.model.events import EventKind
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.states import ErrorKind, Kind, State
+from backburner.runtime.artifacts import Bringer
 from backburner.runtime.contact import Contact
 from backburner.runtime.delivery import Deliverer
 from backburner.runtime.feed import Feed
 from backburner.runtime.fencing import end_fenced_off
 from backburner.runtime.mirror import Copier
+from backburner.runtime.probes import Door, listening
 from backburner.runtime.remote_input import InputCarrier
-from backburner.runtime.retention import Rule, prune
+from backburner.runtime.retention import prune_now_and_then
 from backburner.runtime.runs.recovery import why_not_again
 from backburner.runtime.schedules.clockwork import Clockwork
 from backburner.runtime.scribe import insist
@@ -38,10 +41,12 @@ from backburner.store.engine import Job
 from backburner.store.postgres.engine_worker import EngineWorker
 from backburner.store.postgres.node import NodeStore, open_node
 
+if TYPE_CHECKING:
+    from backburner.runtime.vitals import Vitals
+
 _OVER = frozenset({EventKind.FINISHED, EventKind.REQUEUED, EventKind.FAILED_TRY})
 _LOOK_AGAIN_S = 1.0
 _FORGET_EVERY_S = 1.0
-_PRUNE_EVERY_S = 3600.0
 _NOBODY = 0
 """No worker of the engine has this number."""
 
@@ -83,6 +88,7 @@ class Node:
         self._feed = Feed(store)
         self._worker = ProcessWorker(store, home, settings, report)
         self._copier = Copier(store, home, report)
+        self._bringer = Bringer(store, home, settings, report)
         self._inputs = InputCarrier(store, home, report)
         self._clockwork = Clockwork(store, home, settings, report)
         self._deliverer = Deliverer(store, home, settings, report)
@@ -111,6 +117,20 @@ class Node:
             draining=self._draining,
         )
 
+    def vitals(self) -> "Vitals":
+        """How it is."""
+        from backburner.runtime.vitals import Vitals, Work  # loads what few workers need
+
+        return Vitals(
+            self._store,
+            Work(
+                self._terms.concurrency,
+                self._terms.silent_s,
+                behind_s=lambda: self._copier.behind_s,
+                draining=lambda: self._draining,
+            ),
+        )
+
     def drain(self) -> None:
         """Take on nothing more, and leave when the last task has ended."""
         self._draining = True
@@ -128,12 +148,15 @@ class Node:
         beside = [
             asyncio.create_task(self._clockwork.run()),
             asyncio.create_task(self._copier.run()),
+            asyncio.create_task(self._bringer.run()),
+            asyncio.create_task(
+                prune_now_and_then(self._store, self._home, self._settings, self._report)
+            ),
             asyncio.create_task(self._inputs.run()),
             asyncio.create_task(self._deliverer.run()),
             asyncio.create_task(self._forget_what_was_used()),
             asyncio.create_task(self._see_to_the_dead()),
             asyncio.create_task(self._let_in_what_is_due()),
-            asyncio.create_task(self._prune()),
         ]
         fetching = asyncio.create_task(self._engine.run())
         try:
@@ -150,6 +173,7 @@ class Node:
             await self._clockwork.close()
             await self._deliverer.close()
             await self._worker.close()
+            self._bringer.close()
             with contextlib.suppress(StoreError):  # from now on its time to come back is counted
                 await self._store.appear(_NOBODY)
             self._feed.close()
@@ -173,6 +197,7 @@ class Node:
                 bell.clear()
                 task = await insist(lambda: self._store.get(job.task), self._report)
             self._copier.forget(job.task)
+            self._bringer.forget(job.task)
 
     async def _forget_what_was_used(self) -> None:
         """What jobs were started with, for many at once; what ends before takes its own along."""
@@ -229,15 +254,6 @@ class Node:
                 await self._store.finish(job.task, job.attempt, ending)
             await self._store.close_job(job)
 
-    async def _prune(self) -> None:
-        """Forget what is old, as every node does, and the folders here of what is forgotten."""
-        while True:
-            try:
-                await prune(self._store, self._home, Rule.of(self._settings, None, None))
-            except Exception as error:  # noqa: BLE001 - in an hour again
-                self._report(f"old tasks were not forgotten: {type(error).__name__}: {error}")
-            await asyncio.sleep(_PRUNE_EVERY_S)
-
     async def _let_in_what_is_due(self) -> None:
         """Further attempts wait in the record for their time, by every node: the first one does."""
         while True:
@@ -259,10 +275,15 @@ async def work(
     home: Home,
     terms: Terms,
     *,
-    announce: Callable[[str], None],
+    announce: Callable[[str, str | None], None],
     report: Callable[[str], None],
+    listen: str | None = None,
 ) -> None:
-    """Be a node until SIGTERM or SIGINT: the first one drains it, the second one ends it."""
+    """Be a node until SIGTERM or SIGINT: the first one drains it, the second one ends it.
+
+    ``announce`` is told its name, and where its probes are answered, if they are to be: `listen`.
+    """
+    door = None if listen is None else Door.of(listen)
     place = NodeHome(home)
     if place.has_worked:  # jobs may depend on it, which go on meanwhile
         store = await insist(lambda: open_node(address, place.name), report)
@@ -284,12 +305,19 @@ async def work(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leave)
-    announce(place.name)
     try:
-        await asyncio.wait([running])
-        if not running.cancelled():
-            running.result()
+        async with contextlib.AsyncExitStack() as beside:
+            at = None
+            if door is not None:
+                at = await beside.enter_async_context(listening(door, node.vitals()))
+            announce(place.name, at)
+            await asyncio.wait([running])
+            if not running.cancelled():
+                running.result()
     finally:
+        if not running.done():
+            running.cancel()
+            await asyncio.wait([running])
         await store.close()
         place.close()
 

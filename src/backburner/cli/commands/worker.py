@@ -18,6 +18,7 @@ from backburner.runtime.home import DATABASE, check_database_installed
 EXAMPLES = (
     "backburner worker --database postgresql://backburner@db/work",
     "backburner worker --queue default --queue gpu --concurrency 8   BACKBURNER_DATABASE is set",
+    "backburner worker --listen 9464   then: curl localhost:9464/metrics",
 )
 
 
@@ -49,6 +50,14 @@ def command(
             help="A worker that is not heard of for so long is dead, and what it had is seen to.",
         ),
     ] = 30.0,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen",
+            metavar="[HOST:]PORT",
+            help="Answer /healthz, /readyz and /metrics there. [HOST: this machine alone]",
+        ),
+    ] = None,
     as_json: JsonOption = False,
     home: HomeOption = None,
     session: SessionOption = None,
@@ -72,14 +81,16 @@ def command(
     details_belong_to(root)
     at = Home(root, address)
 
-    def announce(name: str) -> None:
+    def announce(name: str, probes: str | None) -> None:
         if as_json:
-            say.json_line({"node": name, "queues": queue or ["default"]})
+            say.json_line({"node": name, "queues": queue or ["default"], "listens": probes})
+        if probes is not None:
+            say.message(f"{name} answers at {probes}/readyz")
         say.message(f"{name} takes on {', '.join(queue or ['default'])}")
         sys.stderr.flush()
 
     from backburner.runtime.node import Terms, work
 
     terms = Terms(queues=tuple(queue or ["default"]), concurrency=concurrency, silent_s=dead_after)
-    asyncio.run(work(address, at, terms, announce=announce, report=say.message))
+    asyncio.run(work(address, at, terms, announce=announce, report=say.message, listen=listen))
     return exits.DONE

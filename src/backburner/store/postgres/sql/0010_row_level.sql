@@ -68,6 +68,11 @@ CREATE POLICY of_owner ON mirror TO backburner_tenant
 USING (EXISTS (SELECT 1 FROM task WHERE task.seq = mirror.task));
 GRANT SELECT ON mirror TO backburner_tenant;
 
+ALTER TABLE artifacts ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_owner ON artifacts TO backburner_tenant
+USING (EXISTS (SELECT 1 FROM task WHERE task.seq = artifacts.task));
+GRANT SELECT ON artifacts TO backburner_tenant;
+
 ALTER TABLE firing ENABLE ROW LEVEL SECURITY;
 CREATE POLICY of_owner ON firing TO backburner_tenant
 USING (EXISTS (SELECT 1 FROM schedule WHERE schedule.seq = firing.schedule));

@@ -1,8 +1,8 @@
 """Output of 100 running tasks, copied into the record while it is written: what the database bears.
 
-Each task prints a line of 60 characters ten times a second, which no database can compress; a second
-load begins with logs that are as large as they get (1.25 MiB), because these must not be copied anew
-for each line. Beside it tasks that print nothing: the difference is what copying costs.
+Each task prints a line of 60 characters ten times a second, which no database can compress; a
+second load begins with logs that are as large as they get (1.25 MiB): those are copied anew with
+each line that is added. Beside it tasks that print nothing: the difference is what copying costs.
 """
 
 import asyncio

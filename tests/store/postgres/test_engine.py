@@ -16,7 +16,7 @@ from backburner.model.order import Order
 from backburner.model.states import State
 from backburner.model.task import Task
 from backburner.store.engine import Job
-from backburner.store.postgres.connection import connect, conninfo
+from backburner.store.postgres.connection import connect, conninfo, settings
 from backburner.store.postgres.engine import TASK, Procrastinate
 from backburner.store.postgres.node import open_node
 from backburner.store.postgres.statements import Statements
@@ -126,9 +126,13 @@ async def test_x10_workers_of_procrastinate_get_each_attempt_once(
     """Woken by its own notification, not by its interval; who was killed is found stalled."""
     taken: list[tuple[str, int]] = []
 
+    async def configure(connection: psycopg.AsyncConnection[Any]) -> None:
+        await connection.execute(settings(address))
+        await connection.commit()
+
     def worker() -> procrastinate.App:
         connector = procrastinate.PsycopgConnector(
-            conninfo=conninfo(address), min_size=1, max_size=3
+            conninfo=conninfo(address), min_size=1, max_size=3, configure=configure
         )
         app = procrastinate.App(connector=connector)
 
@@ -226,7 +230,7 @@ async def test_x1_who_stops_waiting_for_an_end_does_not_undo_it(address: str) ->
         copies.set()
         await go_on.wait()
 
-    store.before_end = copy
+    store.before_end.append(copy)
     waiting = asyncio.ensure_future(store.finish(task.id, 1, ENDINGS["exit"]))
     await copies.wait()
     waiting.cancel()

@@ -15,6 +15,7 @@ from bench.measure import Effort
 from bench.shared.sides import Ours, rate
 from bench.simulation.model import Costs
 
+_SIZE = "SELECT pg_database_size(current_database())"
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
@@ -26,6 +27,10 @@ class Measured:
     cores: float
     """That we had at work while there was more to do than they could: on a machine that others use
     too, fewer than it has."""
+    disk_bytes: float
+    """Of the record, with its indexes."""
+    log_bytes: float
+    """Of the database's log."""
 
     def here(self) -> Costs:
         """The same where each second of a processor takes longer, because others use it too."""
@@ -44,6 +49,7 @@ async def measure(effort: Effort, ours: Ours) -> Measured:
     commit_s = await _commit_s(ours)
     with ours.workers(1) as (worker,):
         await rate(ours, effort.count(100, quick=30), ours.command)
+        size, log = ours.database.ask(_SIZE), ours.database.cost().wal_bytes
         before = ours.database.cost().cpu_s, _process_s(worker.pid), time.process_time()
         began = time.perf_counter()
         await rate(ours, count, ours.command)
@@ -52,7 +58,8 @@ async def measure(effort: Effort, ours: Ours) -> Measured:
     used = [b - a for a, b in zip(before, after, strict=True)]
     database_s, worker_s, caller_s = (each / count for each in used)
     costs = Costs(commit_s, database_s, worker_s, caller_s)
-    return Measured(costs, sum(used) / took)
+    grown = ours.database.ask(_SIZE) - size, ours.database.cost().wal_bytes - log
+    return Measured(costs, sum(used) / took, grown[0] / count, grown[1] / count)
 
 
 async def _commit_s(ours: Ours) -> float:

@@ -14,6 +14,7 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from backburner.model import clock
@@ -25,6 +26,7 @@ from backburner.model.limits import Settings
 from backburner.model.states import ErrorKind, Kind, State
 from backburner.runtime.artifacts import Bringer
 from backburner.runtime.contact import Contact
+from backburner.runtime.delivery import Deliverer
 from backburner.runtime.feed import Feed
 from backburner.runtime.fencing import end_fenced_off
 from backburner.runtime.mirror import Copier
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 
 _OVER = frozenset({EventKind.FINISHED, EventKind.REQUEUED, EventKind.FAILED_TRY})
 _LOOK_AGAIN_S = 1.0
+_FORGET_EVERY_S = 1.0
 _NOBODY = 0
 """No worker of the engine has this number."""
 
@@ -88,19 +91,31 @@ class Node:
         self._bringer = Bringer(store, home, settings, report)
         self._inputs = InputCarrier(store, home, report)
         self._clockwork = Clockwork(store, home, settings, report)
+        self._deliverer = Deliverer(store, home, settings, report)
         self._engine = EngineWorker(
             address,
             queues=terms.queues,
             concurrency=terms.concurrency,
             heartbeat_s=terms.heartbeat_s,
             silent_s=terms.silent_s,
-            appear=store.appear,
+            appear=self._appear,
             carry_out=self._carry_out,
             report=report,
         )
         self._bell = asyncio.Event()
         self._unsubscribe = store.on_change(self._bell.set)
+        self._number = _NOBODY
         self._draining = False
+        self._leaving: asyncio.Task[None] | None = None
+
+    async def _appear(self, number: int) -> None:
+        self._number = number
+        await self._store.appear(
+            number,
+            queues=self._terms.queues,
+            places=self._terms.concurrency,
+            draining=self._draining,
+        )
 
     def vitals(self) -> "Vitals":
         """How it is."""
@@ -120,6 +135,10 @@ class Node:
         """Take on nothing more, and leave when the last task has ended."""
         self._draining = True
         self._engine.stop()
+        self._leaving = asyncio.create_task(self._leave_places_to_others())
+
+    async def _leave_places_to_others(self) -> None:
+        await insist(lambda: self._appear(self._number), self._report)
 
     async def run(self) -> None:
         """Returns when it was drained. Cancelled, it leaves at once, and its jobs go on."""
@@ -134,8 +153,10 @@ class Node:
                 prune_now_and_then(self._store, self._home, self._settings, self._report)
             ),
             asyncio.create_task(self._inputs.run()),
+            asyncio.create_task(self._deliverer.run()),
+            asyncio.create_task(self._forget_what_was_used()),
             asyncio.create_task(self._see_to_the_dead()),
-            asyncio.create_task(self._wake_the_engine()),
+            asyncio.create_task(self._let_in_what_is_due()),
         ]
         fetching = asyncio.create_task(self._engine.run())
         try:
@@ -149,10 +170,13 @@ class Node:
             await fetching
         finally:
             self._unsubscribe()
+            if self._leaving is not None:
+                beside.append(self._leaving)
             for task in (*beside, fetching):
                 task.cancel()
             await asyncio.wait([*beside, fetching])
             await self._clockwork.close()
+            await self._deliverer.close()
             await self._worker.close()
             self._bringer.close()
             with contextlib.suppress(StoreError):  # from now on its time to come back is counted
@@ -179,6 +203,14 @@ class Node:
                 task = await insist(lambda: self._store.get(job.task), self._report)
             self._copier.forget(job.task)
             self._bringer.forget(job.task)
+
+    async def _forget_what_was_used(self) -> None:
+        """What jobs were started with, for many at once; what ends before takes its own along."""
+        while True:
+            await asyncio.sleep(_FORGET_EVERY_S)
+            used, self._worker.spent = self._worker.spent, set()
+            if used:
+                await insist(partial(self._store.forget_secrets, used), self._report)
 
     # The others
 
@@ -227,19 +259,20 @@ class Node:
                 await self._store.finish(job.task, job.attempt, ending)
             await self._store.close_job(job)
 
-    async def _wake_the_engine(self) -> None:
-        """It looks for what is due once in a while only, so it is told at that time."""
+    async def _let_in_what_is_due(self) -> None:
+        """Further attempts wait in the record for their time, by every node: the first one does."""
         while True:
             self._bell.clear()
             due = None
             with contextlib.suppress(Exception):
-                due = await self._store.next_delayed()
+                due = await self._store.next_held()
             wait = None if due is None else max(0.0, (due - clock.now()) / clock.SECOND)
             try:
                 async with asyncio.timeout(wait):
                     await self._bell.wait()
             except TimeoutError:
-                await self._engine.look()
+                with contextlib.suppress(Exception):
+                    await self._store.let_in_due()
 
 
 async def work(

@@ -1,14 +1,14 @@
-"""What brings queued work to workers of other machines: four verbs, which another engine can have.
+"""What brings queued work to workers of other machines: three verbs, which another engine can have.
 
-The record decides what may start; the engine only carries it there. Its idea of how a job ended is
-never read as the state of a task: an engine accepts the end of an attempt that was long replaced.
+The record decides what may start, and when; the engine only carries it there. Its idea of how a job
+ended is never read as the state of a task: an engine accepts the end of an attempt that was long
+replaced.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from backburner.model.clock import Instant
 from backburner.store.record.transaction import Statements
 
 
@@ -27,11 +27,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """Where a job is to go, and when."""
+    """Where a job is to go."""
 
     job: Job
     queue: str
-    not_before: Instant | None
 
 
 class Engine(Protocol):
@@ -39,10 +38,6 @@ class Engine(Protocol):
 
     def dispatch(self, run: Statements, due: Sequence[Dispatch]) -> None:
         """A worker of this queue is to take each of them, as soon as it can."""
-        ...
-
-    def delay(self, run: Statements, later: Sequence[Dispatch]) -> None:
-        """The same, not before their times."""
         ...
 
     def cancel(self, run: Statements, jobs: Sequence[Job]) -> None:

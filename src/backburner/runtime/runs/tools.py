@@ -12,6 +12,7 @@ from typing import Any, Literal
 from backburner.model import ids
 from backburner.model.errors import LimitReached, NotAllowed, StoreClosed, UsageError
 from backburner.model.limits import LONGEST_RUNTIME_S, TITLE_MAX_CHARS
+from backburner.model.order import ANY_TIME, Order
 from backburner.model.outcome import Image, Outcome
 from backburner.model.redaction import redact_arguments
 from backburner.model.states import Kind
@@ -52,6 +53,7 @@ class RunOptions:
     max_runtime_s: float | None = None
     id: str | None = None
     wake: str = "on_terminal"
+    order: Order = ANY_TIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,7 @@ class ToolService:
             },
             max_runtime_s=options.max_runtime_s,
             parent=caller.parent,
+            order=options.order,
         )
 
     # Within a budget

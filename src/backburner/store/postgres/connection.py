@@ -19,6 +19,12 @@ from backburner.model.errors import StoreBusy, StoreError, StoreFull, StoreUnusa
 SCHEMA = "backburner"
 """Our tables, and those of the engine, stand apart from what else the database holds."""
 
+TENANT = "backburner_tenant"
+"""The role that sees, and changes, what belongs to one owner and nothing else."""
+
+OWNER = "backburner.owner"
+"""The setting that says which owner."""
+
 PATIENCE_S = 20.0
 """How long a change or a look waits for a database that restarts or is cut off."""
 
@@ -53,6 +59,7 @@ _LINE = {
 _CHOSEN = re.compile(r"(?:-c\s*|--)(\w+)=")
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 
 def conninfo(address: str) -> str:
@@ -78,14 +85,14 @@ def settings(address: str, **more: str) -> bytes:
     return "; ".join(f"SET {name} = '{value}'" for name, value in both.items()).encode()
 
 
-def connect(address: str) -> Connection:
+def connect(address: str, **more: str) -> Connection:
     """A connection that commits by itself, unless a transaction is begun.
 
     psycopg.Error where there is none to be had; the caller may try again.
     """
     connection = psycopg.connect(conninfo(address), autocommit=True)
     try:
-        connection.execute(settings(address))
+        connection.execute(settings(address, **more))
         _refuse_shared_sessions(address, connection)
     except BaseException:
         connection.close()

@@ -4,6 +4,7 @@ written in one transaction, and neither exists without the other.
 Only functions and queries of Procrastinate's own schema are used.
 """
 
+import hashlib
 from collections.abc import Sequence
 
 from backburner.store.engine import Dispatch, Job
@@ -13,8 +14,15 @@ from backburner.store.record.transaction import Statements
 TASK = "backburner"
 """What a worker of Procrastinate has to know how to do."""
 
-QUEUE = "default"
-"""Of tasks that name none."""
+_NAME_MAX_BYTES = 32
+
+
+def route_of(queue: str) -> str:
+    """The engine's queue of one of ours, as the record has it in `task.route`."""
+    name = queue.encode()
+    if len(name) <= _NAME_MAX_BYTES:
+        return queue
+    return hashlib.md5(name, usedforsecurity=False).hexdigest()
 
 
 def schema() -> str:
@@ -29,18 +37,13 @@ class Procrastinate:
 
     def dispatch(self, run: Statements, due: Sequence[Dispatch]) -> None:
         """See Engine.dispatch."""
-        self.delay(run, due)
-
-    def delay(self, run: Statements, later: Sequence[Dispatch]) -> None:
-        """See Engine.delay."""
         run.rows(
             "jobs_defer",
             name=TASK,
-            queues=to_json([each.queue for each in later]),
-            tasks=to_json([each.job.task for each in later]),
-            attempts=to_json([each.job.attempt for each in later]),
-            job_keys=to_json([each.job.key for each in later]),
-            times=to_json([each.not_before for each in later]),
+            queues=to_json([each.queue for each in due]),
+            tasks=to_json([each.job.task for each in due]),
+            attempts=to_json([each.job.attempt for each in due]),
+            job_keys=to_json([each.job.key for each in due]),
         )
 
     def cancel(self, run: Statements, jobs: Sequence[Job]) -> None:

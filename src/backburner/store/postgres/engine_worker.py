@@ -8,7 +8,7 @@ import procrastinate
 from procrastinate.worker import Worker
 
 from backburner.store.engine import Job
-from backburner.store.postgres.engine import TASK
+from backburner.store.postgres.engine import TASK, route_of
 from backburner.store.postgres.engine_connection import EngineConnection
 
 _APPEARS_S = 0.01
@@ -36,7 +36,7 @@ class EngineWorker:
         logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # we report ourselves
         self._connection = EngineConnection(address, report)
         self._app = procrastinate.App(connector=self._connection)
-        self._queues = list(queues)
+        self._queues = [route_of(queue) for queue in queues]
         self._concurrency = concurrency
         self._heartbeat_s = heartbeat_s
         self._silent_s = silent_s

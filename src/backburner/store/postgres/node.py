@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 from backburner.model.clock import Instant
 from backburner.model.ending import Ending
@@ -17,15 +18,17 @@ from backburner.model.questions import Question
 from backburner.model.states import Kind, State
 from backburner.model.task import Place, Task
 from backburner.store.engine import Job
+from backburner.store.postgres.admission import let_in
 from backburner.store.postgres.connection import Connection
-from backburner.store.postgres.engine import TASK, Procrastinate
+from backburner.store.postgres.engine import TASK, Procrastinate, route_of
 from backburner.store.postgres.inputs import Piece
+from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.store import PostgresStore, migrated
 from backburner.store.protocol import Output
 from backburner.store.record import transaction
 from backburner.store.record.claims import CLAIMS, Claim
 from backburner.store.record.reading import Reader
-from backburner.store.record.rows import to_message, to_question, to_task
+from backburner.store.record.rows import to_json, to_message, to_question, to_task
 from backburner.store.record.together import Together
 
 _AT_ONCE = 1000
@@ -77,9 +80,18 @@ class NodeStore(PostgresStore):
 
     # What the engine brings
 
-    async def appear(self, worker: int) -> None:
-        """This node is the engine's worker of that number from now on."""
-        await self._count("node_put", id=self._node, worker=worker)
+    async def appear(
+        self, worker: int, *, queues: Sequence[str] = (), places: int = 0, draining: bool = False
+    ) -> None:
+        """This node is the engine's worker of that number from now on, and takes on so much."""
+        await self._count(
+            "node_put",
+            id=self._node,
+            worker=worker,
+            routes=to_json([route_of(queue) for queue in queues]),
+            places=places,
+            draining=draining,
+        )
 
     async def take(self, job: Job) -> Task | None:
         """An attempt is this node's to carry out. None where it is over, or with another one."""
@@ -116,6 +128,10 @@ class NodeStore(PostgresStore):
     async def close_job(self, job: Job) -> None:
         """The engine need not wait for a worker that is dead."""
         await self._count("jobs_close", name=TASK, task=job.task, attempt=job.attempt)
+
+    async def let_in_due(self) -> None:
+        """The time has come that something has waited for."""
+        await self._writer.write(lambda run: let_in(cast("Statements", run), Procrastinate()))
 
     async def is_worker(self, number: int) -> bool:
         """Whether the engine knows a worker of this number, or took it for dead."""
@@ -190,8 +206,8 @@ class NodeStore(PostgresStore):
         """The engine brings what is due."""
         return None
 
-    async def next_delayed(self) -> Instant | None:
-        """When it has to, the next time."""
+    async def next_held(self) -> Instant | None:
+        """When something is due, the next time."""
         return await super().next_due()
 
     async def answers(self) -> list[Question]:

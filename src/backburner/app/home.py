@@ -41,21 +41,24 @@ if TYPE_CHECKING:
     from backburner.app.agents import Agents
     from backburner.app.runs import Runs
     from backburner.runtime.channels import ChannelService
-    from backburner.store.postgres.mirror import Mirror
+    from backburner.runtime.runs.elsewhere import Elsewhere
+    from backburner.store.postgres.node import NodeStore
     from backburner.work.agents.adapt import AgentLike, Maker
     from backburner.work.agents.command import CommandAgent
     from backburner.work.tools.registry import Registry
-    from backburner.work.tools.tool import F, Options
+    from backburner.work.tools.tool import F, Options, Tool
 
 
 class Backburner:
     """Background work in one home, open inside `async with Backburner.open()`."""
 
-    def __init__(self, home: Home, settings: Settings) -> None:
+    def __init__(self, home: Home, settings: Settings, address: str = "") -> None:
         self.home = home
         self.settings = settings
-        self._address = ""
-        self._mirror: Mirror | None = None
+        self._address = address
+        self._shared: NodeStore | None = None
+        self.elsewhere: Elsewhere | None = None
+        """Tools and agents that other machines have, in a shared record."""
         self._store: Store | None = None
         self._feed: Feed | None = None
         self._registry: Registry | None = None
@@ -77,22 +80,23 @@ class Backburner:
         if address is None:
             return cls(Home(resolve_home(home)), settings)
         name = hashlib.blake2b(address.encode(), digest_size=8).hexdigest()
-        opened = cls(Home(resolve_home(None) / f"shared-{name}", shared=True), settings)
-        opened._address = address
-        return opened
+        return cls(Home(resolve_home(None) / f"shared-{name}", shared=True), settings, address)
 
     async def __aenter__(self) -> Self:
         store = self._store = await self._open_store()
         self._feed = Feed(store)
         self.tasks = TaskService(store, self.home, self.settings, self._feed)
-        if self._mirror is not None:
+        if self._shared is not None:
             from backburner.runtime.mirror import fetch_output  # needs an extra
+            from backburner.runtime.runs.elsewhere import Elsewhere
 
-            self.tasks.fetch_output = partial(fetch_output, self._mirror, self.home)
+            self.tasks.fetch_output = partial(fetch_output, self._shared, self.home)
+            self.elsewhere = Elsewhere(self._shared)
+            await self.elsewhere.look()
         self.inbox = SignalService(store, self._feed)
         self.approvals = Approvals(store, self._feed, self.tasks)
         await self.tasks.see_to_keeper()
-        self._keeper_care = asyncio.create_task(self.tasks.keep_seeing_to_keeper())
+        self._keeper_care = asyncio.create_task(self._keep_watch())
         if self._registry is not None or self._registered_agents:
             self.runs.look_again()  # something may wait for these tools and agents
         return self
@@ -100,12 +104,24 @@ class Backburner:
     async def _open_store(self) -> Store:
         if not self.home.shared:
             return open_store(self.home.root, boot_id(), lambda: making_way(self.home))
-        if self._registry is not None or self._registered_agents:
-            raise _not_shared("tools and agents of an application")
-        from backburner.store.postgres import store as postgres  # an extra
+        from backburner.model.worker import new_worker_id
+        from backburner.store.postgres.node import open_node  # an extra
 
-        self._mirror = shared = await postgres.open_store(self._address)
+        self._shared = shared = await open_node(self._address, new_worker_id())
         return shared
+
+    async def _keep_watch(self) -> None:
+        """For as long as it is open: who waits for a task must not wait in vain."""
+        if self._shared is None:
+            await self.tasks.keep_seeing_to_keeper()
+            return
+        from backburner.runtime.dead_nodes import keep_seeing_to_the_dead
+
+        elsewhere = self.elsewhere
+        assert elsewhere is not None
+        await keep_seeing_to_the_dead(
+            self._shared, self.home, self.settings.dead_after_s, elsewhere.look
+        )
 
     async def __aexit__(
         self,
@@ -126,7 +142,7 @@ class Backburner:
         await self.inbox.close()
         feed.close()
         await store.close()
-        self._feed = self._store = None
+        self._feed = self._store = self._shared = self.elsewhere = None
 
     @property
     def store(self) -> Store:
@@ -149,6 +165,18 @@ class Backburner:
             self._registry = Registry()
         return self._registry
 
+    async def known_tools(self) -> "Registry":
+        """The tools of this application and, in a shared record, those that others have."""
+        if self.elsewhere is None:
+            return self.registry
+        await self.elsewhere.look()
+        return self.elsewhere.beside(self.registry)
+
+    def startable(self) -> "list[Tool]":
+        """Tools that can run in the background, here or, as of the last look, elsewhere."""
+        tools = self.registry if self.elsewhere is None else self.elsewhere.beside(self.registry)
+        return [tool for tool in tools if tool.background and (tool.function or tool.elsewhere)]
+
     @property
     def runs(self) -> "Runs":
         """What this application carries out in itself."""
@@ -156,10 +184,8 @@ class Backburner:
             from backburner.app.runs import Runs  # slow to load, seldom needed
 
             store = self.store
-            if self.home.shared:
-                raise _not_shared("tools and agents of an application")
             assert self._feed is not None
-            self._runs = Runs(self, store, self._feed)
+            self._runs = Runs(self, store, self._feed, self._shared)
         return self._runs
 
     @overload
@@ -201,6 +227,14 @@ class Backburner:
         self._registered_agents[name] = adapted(agent)
         if self._store is not None:
             self.runs.look_again()  # something may wait for it
+
+    def take_in(self, other: "Backburner") -> None:
+        """The tools and agents of another one are of this one too."""
+        for tool in other.registry:
+            self.registry.register(tool)
+        self._registered_agents |= other._registered_agents
+        if self._store is not None:
+            self.runs.look_again()
 
     def session(
         self,

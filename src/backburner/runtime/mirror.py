@@ -71,7 +71,7 @@ async def fetch_output(store: Mirror, home: Home, task: Task) -> None:
 def _lay_out(folder: AttemptFolder, output: Mirrored) -> None:
     path = _streams(folder)[output.stream]
     with contextlib.suppress(FileNotFoundError):
-        if os.stat(path).st_size == output.total:
+        if os.stat(path).st_size >= output.total:  # the log itself, or the newest copy
             return
     os.makedirs(folder.path, mode=0o700, exist_ok=True)
     fresh = f"{path}.{os.getpid()}"

@@ -1,8 +1,9 @@
 """A node: one machine of many that carry out the processes of a shared record.
 
-The engine brings attempts here, and says which nodes live; the worker of processes does the rest,
-as it does for a keeper. What a node had that died is taken up again where that is allowed, else
-orphaned; the attempt fences off what comes back too late, and its processes are ended.
+The engine brings attempts here, and says which nodes live (`station`); the worker of processes
+does the rest, as it does for a keeper. What a node had that died is taken up again where that is
+allowed, else orphaned; the attempt fences off what comes back too late, and its processes are
+ended.
 """
 
 import asyncio
@@ -11,32 +12,26 @@ import fcntl
 import os
 import secrets
 import signal
+import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
-from backburner.model import clock
-from backburner.model.ending import Ending
 from backburner.model.errors import Conflict, StoreError
-from backburner.model.events import EventKind
 from backburner.model.home import Home
 from backburner.model.limits import Settings
-from backburner.model.states import ErrorKind, Kind, State
+from backburner.model.node import Node as NodeRow
+from backburner.model.node import NodeKind
+from backburner.model.task import Task
 from backburner.runtime.feed import Feed
 from backburner.runtime.fencing import end_fenced_off
-from backburner.runtime.mirror import Copier
-from backburner.runtime.runs.recovery import why_not_again
-from backburner.runtime.schedules.clockwork import Clockwork
-from backburner.runtime.scribe import insist
+from backburner.runtime.runs.folders import missing_folder
+from backburner.runtime.station import Station
 from backburner.runtime.worker import ProcessWorker
-from backburner.store.engine import Job
-from backburner.store.postgres.engine_worker import EngineWorker
 from backburner.store.postgres.node import NodeStore, open_node
 
-_OVER = frozenset({EventKind.FINISHED, EventKind.REQUEUED, EventKind.FAILED_TRY})
 _LOOK_AGAIN_S = 1.0
-_NOBODY = 0
-"""No worker of the engine has this number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +44,12 @@ class Terms:
     """A node that was not heard of for so long is taken for dead: time to restart a worker, which
     then goes on with what the last one left."""
 
-    @property
-    def heartbeat_s(self) -> float:
-        """How often it says that it lives."""
-        return self.silent_s / 6
-
 
 class Node:
     """Carries out what is brought, until it is told to leave."""
 
     def __init__(
         self,
-        address: str,
         store: NodeStore,
         home: Home,
         settings: Settings,
@@ -70,54 +59,42 @@ class Node:
     ) -> None:
         self._store = store
         self._home = home
-        self._terms = terms
         self._report = report
         self._feed = Feed(store)
         self._worker = ProcessWorker(store, home, settings, report)
-        self._copier = Copier(store, home, report)
-        self._clockwork = Clockwork(store, home, settings, report)
-        self._engine = EngineWorker(
-            address,
-            queues=terms.queues,
-            concurrency=terms.concurrency,
-            heartbeat_s=terms.heartbeat_s,
+        row = NodeRow(
+            store.node,
+            NodeKind.WORKER,
+            socket.gethostname(),
+            os.getpid(),
+            queues=tuple(terms.queues),
+            places=terms.concurrency,
             silent_s=terms.silent_s,
-            appear=store.appear,
-            carry_out=self._carry_out,
-            report=report,
         )
-        self._bell = asyncio.Event()
-        self._unsubscribe = store.on_change(self._bell.set)
+        self._station = Station(
+            store, home, settings, feed=self._feed, node=row, crew=self, report=report
+        )
 
-    def drain(self) -> None:
+    async def drain(self) -> None:
         """Take on nothing more, and leave when the last task has ended."""
-        self._engine.stop()
+        await self._station.drain()
 
     async def run(self) -> None:
         """Returns when it was drained. Cancelled, it leaves at once, and its jobs go on."""
         ours = {(task.id, task.attempt) for task in await self._store.kept()}
         await end_fenced_off(self._home, ours, self._report)
         await self._worker.adopt()
-        beside = [
-            asyncio.create_task(self._clockwork.run()),
-            asyncio.create_task(self._copier.run()),
-            asyncio.create_task(self._see_to_the_dead()),
-            asyncio.create_task(self._wake_the_engine()),
-        ]
-        fetching = asyncio.create_task(self._engine.run())
+        serving = asyncio.create_task(self._station.run())
         try:
-            while not fetching.done() or not self._worker.idle:
+            while not serving.done() or not self._worker.idle:
                 await self._look()
-            await fetching
+            await serving
         finally:
-            self._unsubscribe()
-            for task in (*beside, fetching):
-                task.cancel()
-            await asyncio.wait([*beside, fetching])
-            await self._clockwork.close()
+            serving.cancel()
+            await asyncio.wait([serving])
             await self._worker.close()
-            with contextlib.suppress(StoreError):  # from now on its time to come back is counted
-                await self._store.appear(_NOBODY)
+            with contextlib.suppress(StoreError):
+                await self._station.leave()
             self._feed.close()
 
     async def _look(self) -> None:
@@ -127,68 +104,32 @@ class Node:
             self._report(f"will look again: {type(error).__name__}: {error}")
             await asyncio.sleep(_LOOK_AGAIN_S)
 
-    async def _carry_out(self, job: Job) -> None:
-        """One job of the engine: it lasts for as long as the attempt."""
-        async with self._feed.of_task(job.task, _OVER) as bell:
-            if await insist(lambda: self._store.take(job), self._report) is None:
-                return
-            self._worker.look_again()
-            while True:
-                bell.clear()
-                task = await insist(lambda: self._store.get(job.task), self._report)
-                if task is None or task.attempt != job.attempt or task.state.terminal:
-                    self._copier.forget(job.task)
-                    return
-                await bell.wait()
+    # What the station asks of its crew
 
-    # The others
+    def look_again(self) -> None:
+        """See Crew.look_again."""
+        self._worker.look_again()
 
-    async def _see_to_the_dead(self) -> None:
-        """Again and again, by every node: who comes second changes nothing."""
-        while True:
-            await asyncio.sleep(self._terms.heartbeat_s)
-            try:
-                await self._worker.end_what_is_lost()
-                own = {(task.id, task.attempt) for task in await self._store.kept()}
-                for job in await self._store.stalled(self._terms.silent_s):
-                    if (job.task, job.attempt) not in own:  # we live, whatever our heart says
-                        await self._take_from_the_dead(job)
-            except Exception as error:  # noqa: BLE001 - the next look may do
-                self._report(f"dead nodes: {type(error).__name__}: {error}")
+    def unfit(self, task: Task) -> str | None:
+        """See Crew.unfit: a folder that is not here may be on another machine."""
+        return missing_folder(task.spec.get("cwd"))
 
-    async def _take_from_the_dead(self, job: Job) -> None:
-        task = await self._store.get(job.task)
-        reason = f"its machine was not heard of for {self._terms.silent_s:g} s"
-        if task is None or task.attempt != job.attempt or task.state.terminal:
-            await self._store.close_job(job)
-        elif task.state is State.QUEUED:
-            self._report(f"{job.task}: {reason}; it had not begun")
-            await self._store.give_back(job)
-        else:
-            refused = why_not_again(task) if task.kind is Kind.TOOL else "it is not started twice"
-            self._report(f"{job.task}: {reason}; {refused or 'it is taken up again'}")
-            if refused is None:
-                await self._store.requeue(job.task, job.attempt, reason)
-            else:
-                orphaned = Ending.failed(ErrorKind.ORPHANED, f"{reason}; {refused}")
-                ending = orphaned if task.stop is None else Ending.canceled()
-                await self._store.finish(job.task, job.attempt, ending)
-            await self._store.close_job(job)
+    @property
+    def full(self) -> bool:
+        """See Crew.full: the engine brings no more than there is room for."""
+        return False
 
-    async def _wake_the_engine(self) -> None:
-        """It looks for what is due once in a while only, so it is told at that time."""
-        while True:
-            self._bell.clear()
-            due = None
-            with contextlib.suppress(Exception):
-                due = await self._store.next_delayed()
-            wait = None if due is None else max(0.0, (due - clock.now()) / clock.SECOND)
-            try:
-                async with asyncio.timeout(wait):
-                    await self._bell.wait()
-            except TimeoutError:
-                with contextlib.suppress(Exception):
-                    await self._store.wake_engine()
+    async def end_what_is_lost(self) -> None:
+        """See Crew.end_what_is_lost."""
+        await self._worker.end_what_is_lost()
+
+
+class Beside(Protocol):
+    """What carries out tools and agents in the process of a node."""
+
+    async def drain(self) -> None:
+        """Take on nothing more; returns when the last of them has ended."""
+        ...
 
 
 async def work(
@@ -196,24 +137,24 @@ async def work(
     home: Home,
     terms: Terms,
     *,
+    beside: Beside,
     announce: Callable[[str], None],
     report: Callable[[str], None],
 ) -> None:
     """Be a node until SIGTERM or SIGINT: the first one drains it, the second one ends it."""
     place = NodeHome(home)
     store = await open_node(address, place.name)
-    node = Node(address, store, home, Settings.from_environment(), terms=terms, report=report)
+    node = Node(store, home, Settings.from_environment(), terms=terms, report=report)
     running = asyncio.create_task(node.run())
-    told = 0
+    draining: list[asyncio.Task[None]] = []
 
     def leave() -> None:
-        nonlocal told
-        told += 1
-        if told == 1:
-            report("takes on nothing more, and leaves when the last task has ended")
-            node.drain()
-        else:
-            running.cancel()
+        if draining:
+            for task in (running, *draining):
+                task.cancel()
+            return
+        report("takes on nothing more, and leaves when the last task has ended")
+        draining.extend(asyncio.create_task(each.drain()) for each in (node, beside))
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -221,6 +162,8 @@ async def work(
     announce(place.name)
     try:
         await asyncio.wait([running])
+        if draining:
+            await asyncio.wait(draining)
         if not running.cancelled():
             running.result()
     finally:

@@ -4,12 +4,24 @@ The record decides what may start; the engine only carries it there. Its idea of
 never read as the state of a task: an engine accepts the end of an attempt that was long replaced.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from backburner.model.clock import Instant
-from backburner.store.record.transaction import Statements
+from backburner.model.states import Kind
+from backburner.store.record.rows import to_json
+from backburner.store.record.transaction import Row, Statements
+
+DEFAULT_QUEUE = "default"
+"""Of tasks that name none."""
+
+_LONGEST = 32
+"""Bytes of a name in a line: an engine may wake its workers through channels, whose names are
+short."""
+
+_OURS = ("node:", "tool:", "agent:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +42,44 @@ class Dispatch:
     """Where a job is to go, and when."""
 
     job: Job
-    queue: str
+    line: str
+    """The engine's queue: `line_of_queue`, `line_of_work`, or `line_of_node`."""
     not_before: Instant | None
 
 
+def line_of_queue(name: str) -> str:
+    """Where tasks of a queue go; the database says the same of each task (`task.line`)."""
+    return _digest(name) if name.startswith(_OURS) else _short(name)
+
+
+def line_of_work(kind: Kind, name: str) -> str:
+    """Where a tool or an agent is asked for, by everybody who has it."""
+    return f"{kind}:{_short(to_json(name)[1:-1])}"
+
+
+def line_of_node(node: str) -> str:
+    """Where one node is sent what others could not carry out."""
+    return f"node:{node}"
+
+
+def _short(name: str) -> str:
+    return name if len(name.encode()) <= _LONGEST else _digest(name)
+
+
+def _digest(name: str) -> str:
+    return hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()
+
+
+class Asked(Protocol):
+    """Whoever can be asked for the rows of a statement."""
+
+    def rows(self, name: str, /, **values: Any) -> list[Row]:
+        """Every row of a statement."""
+        ...
+
+
 class Engine(Protocol):
-    """Every verb is part of the transaction that makes it necessary."""
+    """Every verb that changes something is part of the transaction that makes it necessary."""
 
     def dispatch(self, run: Statements, due: Sequence[Dispatch]) -> None:
         """A worker of this queue is to take each of them, as soon as it can."""
@@ -49,6 +93,9 @@ class Engine(Protocol):
         """Nobody is to take them any more; what was taken is left to its worker."""
         ...
 
-    def stalled(self, run: Statements, silent_s: float) -> list[Job]:
-        """What workers have that were not heard of for so long."""
+    def stalled(self, read: Asked, silent_s: float) -> list[Job]:
+        """What workers have that are dead: not heard of for as long as each of them has said, or
+
+        for so long where it has said nothing.
+        """
         ...

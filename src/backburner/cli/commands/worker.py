@@ -2,7 +2,9 @@
 
 import os
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,8 +14,13 @@ from backburner.cli.place import place
 from backburner.model.errors import UsageError
 from backburner.model.home import Home, is_database
 
+if TYPE_CHECKING:
+    from backburner.app import Backburner
+    from backburner.runtime.node import Terms
+
 EXAMPLES = (
     "backburner worker --database postgresql://backburner@db/work",
+    "backburner worker --tools shop.tools        the tools of an application, and its agents",
     "backburner worker --queue default --queue gpu --concurrency 8   BACKBURNER_DATABASE is set",
 )
 
@@ -34,18 +41,28 @@ def command(
             help="Take tasks of this queue; again for several. [default: those without one]",
         ),
     ] = None,
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tools",
+            metavar="MODULE",
+            help="Carry out the tools and agents of package.module, or package.module:object; "
+            "again for several.",
+        ),
+    ] = None,
     concurrency: Annotated[
         int, typer.Option("--concurrency", metavar="N", min=1, max=10_000, help="Tasks at once.")
     ] = 64,
     dead_after: Annotated[
-        float,
+        float | None,
         typer.Option(
             "--dead-after",
             metavar="SECONDS",
             min=1,
-            help="A worker that is not heard of for so long is dead, and what it had is seen to.",
+            help="When it is not heard of for so long it is dead, and what it had is seen to. "
+            "[default: 30]",
         ),
-    ] = 30.0,
+    ] = None,
     as_json: JsonOption = False,
     home: HomeOption = None,
     session: SessionOption = None,
@@ -67,17 +84,50 @@ def command(
     root = place(home, session).home.root
     at = Home(root if home is not None else root / "node", shared=True)
 
+    from backburner.app.home import Backburner, settings_from_environment
+    from backburner.runtime.node import Terms
+
+    settings = settings_from_environment()
+    if dead_after is not None:
+        settings = replace(settings, dead_after_s=dead_after)
+    terms = Terms(tuple(queue or ["default"]), concurrency, settings.dead_after_s)
+    application = Backburner(at, settings, address)
+    asyncio.run(_work(address, application, terms, tools or (), as_json=as_json))
+    return exits.DONE
+
+
+async def _work(
+    address: str,
+    application: "Backburner",
+    terms: "Terms",
+    modules: Sequence[str],
+    *,
+    as_json: bool,
+) -> None:
+    """Processes are carried out by the node, tools and agents by the application beside it."""
+    from backburner.app.tool_modules import take_in
+    from backburner.runtime.node import work
+
+    for module in modules:
+        take_in(application, module)
+    tools = application.registry.names()
+
     def announce(name: str) -> None:
         if as_json:
-            say.json_line({"node": name, "queues": queue or ["default"]})
-        say.message(f"{name} takes on {', '.join(queue or ['default'])}")
+            say.json_line({"node": name, "queues": list(terms.queues), "tools": tools})
+        say.message(f"{name} takes on {', '.join([*terms.queues, *tools])}")
         sys.stderr.flush()
 
-    from backburner.runtime.node import Terms, work
-
-    terms = Terms(queues=tuple(queue or ["default"]), concurrency=concurrency, silent_s=dead_after)
-    asyncio.run(work(address, at, terms, announce=announce, report=say.message))
-    return exits.DONE
+    async with application:
+        await application.runs.begin()
+        await work(
+            address,
+            application.home,
+            terms,
+            beside=application.runs,
+            announce=announce,
+            report=say.message,
+        )
 
 
 def _check_installed() -> None:

@@ -17,6 +17,7 @@ _MAY_MATTER = frozenset(
         "task_fail_try",
         "tasks_end",
         "task_let_in_again",
+        "task_hand_on",
         "queue_put",
         "queue_pause",
         "queue_remove",
@@ -45,7 +46,7 @@ def admission(engine: Engine) -> Callable[[Statements], None]:
 def _let_in(run: Statements, engine: Engine) -> None:
     now = clock.now()
     rows = run.rows("tasks_let_in", now=now)
-    jobs = [Dispatch(Job(task, attempt), queue, at) for task, attempt, queue, at in rows]
+    jobs = [Dispatch(Job(task, attempt), line, at) for task, attempt, line, at in rows]
     due = [each for each in jobs if each.not_before is None]
     later = [each for each in jobs if each.not_before is not None]
     if due:

@@ -6,15 +6,12 @@ Only functions and queries of Procrastinate's own schema are used.
 
 from collections.abc import Sequence
 
-from backburner.store.engine import Dispatch, Job
+from backburner.store.engine import Asked, Dispatch, Job
 from backburner.store.record.rows import to_json
 from backburner.store.record.transaction import Statements
 
 TASK = "backburner"
 """What a worker of Procrastinate has to know how to do."""
-
-QUEUE = "default"
-"""Of tasks that name none."""
 
 
 def schema() -> str:
@@ -36,7 +33,7 @@ class Procrastinate:
         run.rows(
             "jobs_defer",
             name=TASK,
-            queues=to_json([each.queue for each in later]),
+            queues=to_json([each.line for each in later]),
             tasks=to_json([each.job.task for each in later]),
             attempts=to_json([each.job.attempt for each in later]),
             job_keys=to_json([each.job.key for each in later]),
@@ -47,7 +44,7 @@ class Procrastinate:
         """See Engine.cancel."""
         run.rows("jobs_cancel", job_keys=to_json([job.key for job in jobs]))
 
-    def stalled(self, run: Statements, silent_s: float) -> list[Job]:
+    def stalled(self, read: Asked, silent_s: float) -> list[Job]:
         """See Engine.stalled."""
-        rows = run.rows("jobs_stalled", name=TASK, silent_s=float(silent_s))
+        rows = read.rows("jobs_stalled", name=TASK, silent_s=float(silent_s))
         return [Job(task, attempt) for task, attempt in rows]

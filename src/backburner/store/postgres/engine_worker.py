@@ -1,8 +1,9 @@
 """The part of a node that is a worker of Procrastinate: it fetches jobs, and says that it lives."""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
 import procrastinate
 from procrastinate.worker import Worker
@@ -16,6 +17,10 @@ _AGAIN_S = 1.0
 _LETS_GO_S = 1.0
 """How long a worker that has lost its database waits for its jobs, which go on without it."""
 
+_FORGOTTEN_S = 86400.0
+"""Procrastinate forgets workers of its own that were silent for so long. Which of ours are dead
+is said by each of them, and asked by `Engine.stalled`."""
+
 
 class EngineWorker:
     """Brings jobs to ``carry_out``, so many at once, until it is told to stop."""
@@ -24,10 +29,9 @@ class EngineWorker:
         self,
         address: str,
         *,
-        queues: Sequence[str],
+        lines: Sequence[str],
         concurrency: int,
         heartbeat_s: float,
-        silent_s: float,
         appear: Callable[[int], Awaitable[None]],
         carry_out: Callable[[Job], Awaitable[None]],
         report: Callable[[str], None],
@@ -38,52 +42,105 @@ class EngineWorker:
             conninfo=conninfo(address), min_size=1, max_size=4
         )
         self._app = procrastinate.App(connector=connector)
-        self._queues = list(queues)
+        self._lines = list(lines)
         self._concurrency = concurrency
         self._heartbeat_s = heartbeat_s
-        self._silent_s = silent_s
         self._appear = appear
         self._report = report
         self._worker: Worker | None = None
+        self._changed = asyncio.Event()
         self._stopping = False
+        self._carrying: set[asyncio.Future[None]] = set()
+        self._leaving: set[asyncio.Task[None]] = set()
+        """Workers of earlier lines, for as long as their jobs last."""
 
         async def bring(task: str, attempt: int) -> None:
-            await carry_out(Job(task, attempt))
+            # A task of ours: it can be ended whatever its worker is about.
+            carrying = asyncio.ensure_future(carry_out(Job(task, attempt)))
+            self._carrying.add(carrying)
+            carrying.add_done_callback(self._carrying.discard)
+            await carrying
 
         self._app.task(name=TASK)(bring)
 
     async def run(self) -> None:
         """Returns when `stop` was called and the last job is over."""
-        async with self._app.open_async():
-            while not self._stopping:
-                try:
-                    await self._run_once()
-                except Exception as error:  # noqa: BLE001 - a database that restarts is no end
-                    self._report(f"the engine was lost: {type(error).__name__}: {error}")
-                    await asyncio.sleep(_AGAIN_S)
+        async with self._opened():
+            try:
+                while not self._stopping:
+                    try:
+                        await self._serve()
+                    except Exception as error:  # noqa: BLE001 - a database that restarts is no end
+                        self._report(f"the engine was lost: {type(error).__name__}: {error}")
+                        await asyncio.sleep(_AGAIN_S)
+                if self._leaving:
+                    await asyncio.wait(self._leaving)
+            finally:
+                for carrying in self._carrying:
+                    carrying.cancel()
+                if self._leaving:
+                    await asyncio.wait(self._leaving)
 
-    async def _run_once(self) -> None:
+    @contextlib.asynccontextmanager
+    async def _opened(self) -> AsyncGenerator[None]:
+        while True:
+            try:
+                await self._app.open_async()
+                break
+            except Exception as error:  # noqa: BLE001 - a database that is not there yet
+                self._report(f"the engine cannot be reached: {type(error).__name__}: {error}")
+                await asyncio.sleep(_AGAIN_S)
+        try:
+            yield
+        finally:
+            await self._app.close_async()
+
+    async def _serve(self) -> None:
+        """Until it is stopped, or its lines are others."""
+        self._changed.clear()
         worker = self._worker = Worker(
             self._app,
-            queues=self._queues,
+            queues=list(self._lines),
             concurrency=self._concurrency,
             install_signal_handlers=False,
             update_heartbeat_interval=self._heartbeat_s,
-            stalled_worker_timeout=self._silent_s,
+            stalled_worker_timeout=_FORGOTTEN_S,
             delete_jobs="always",
         )
         running = asyncio.create_task(worker.run())
+        other_lines = asyncio.create_task(self._changed.wait())
         try:
             while worker.worker_id is None and not running.done():  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(_APPEARS_S)
             if worker.worker_id is not None:
                 await self._appear(worker.worker_id)
-            await asyncio.shield(running)
+            if self._stopping:  # told before it ran, which it forgets when it begins
+                worker.stop()
+            await asyncio.wait((running, other_lines), return_when=asyncio.FIRST_COMPLETED)
+            if running.done():
+                running.result()
+            else:
+                worker.stop()
+                self._leaving.add(running)
+                running.add_done_callback(self._left)
         except BaseException:
             worker.shutdown_graceful_timeout = _LETS_GO_S
             running.cancel()
             await asyncio.wait([running])
             raise
+        finally:
+            other_lines.cancel()
+
+    def _left(self, running: "asyncio.Task[None]") -> None:
+        self._leaving.discard(running)
+        if not running.cancelled() and (error := running.exception()) is not None:
+            self._report(f"the engine was lost: {type(error).__name__}: {error}")
+
+    def take_from(self, lines: Sequence[str]) -> None:
+        """From these lines from now on; what it has goes on."""
+        if sorted(lines) != sorted(self._lines):
+            self._lines = list(lines)
+            self._changed.set()
 
     def stop(self) -> None:
         """Fetch nothing more."""

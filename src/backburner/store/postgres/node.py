@@ -28,15 +28,17 @@ class NodeStore(PostgresStore):
 
     def __init__(self, address: str, connection: Connection, node: str) -> None:
         super().__init__(address, connection)
+        self.address = address
         self._node = node
         self.before_end: Callable[[Task], Awaitable[None]] | None = None
         """Called before the end of a task is written: who hears of that finds all of its output."""
 
     # What the engine brings
 
-    async def appear(self, worker: int) -> None:
-        """This node is the engine's worker of that number from now on."""
-        await self._count("node_put", id=self._node, worker=worker)
+    @property
+    def node(self) -> str:
+        """Its name."""
+        return self._node
 
     async def take(self, job: Job) -> Task | None:
         """An attempt is this node's to carry out. None where it is over, or with another one."""
@@ -45,15 +47,32 @@ class NodeStore(PostgresStore):
         )
 
     async def stalled(self, silent_s: float) -> list[Job]:
-        """What is with nodes that were not heard of for so long."""
-        return await self._writer.write(lambda run: Procrastinate().stalled(run, silent_s))
+        """What is with nodes that are dead; see Engine.stalled."""
+        return await self._look(lambda read: Procrastinate().stalled(read, silent_s))
 
     async def give_back(self, job: Job) -> bool:
         """Nobody has begun it, and the engine is given it anew. False where somebody has."""
 
         def operation(run: transaction.Statements) -> bool:
             run.rows("jobs_close", name=TASK, task=job.task, attempt=job.attempt)
+            Procrastinate().cancel(run, [job])  # it was sent to one who has not taken it
             return bool(run.rows("task_let_in_again", id=job.task, attempt=job.attempt))
+
+        return await self._writer.write(operation)
+
+    async def hand_on(self, job: Job, *, refused: bool) -> bool:
+        """Send what this node has taken and not begun to another one that takes such jobs.
+
+        Where it is ``refused``, this one is not asked again; else it goes only where there is room.
+        False where there is no other one.
+        """
+
+        def operation(run: transaction.Statements) -> bool:
+            who = {"id": job.task, "attempt": job.attempt, "node": self._node}
+            found = run.row("node_next", with_room=not refused, **who)
+            if found is None:
+                return False
+            return bool(run.rows("task_hand_on", next=found[0], refused=refused, **who))
 
         return await self._writer.write(operation)
 
@@ -63,7 +82,7 @@ class NodeStore(PostgresStore):
 
     async def wake_engine(self) -> None:
         """Something that was delayed is due."""
-        await self._count("engine_wake")
+        await self._look(lambda read: read.rows("engine_wake", node=self._node))
 
     # What a keeper asks of its record
 
@@ -85,13 +104,16 @@ class NodeStore(PostgresStore):
         leftovers: int = 0,
         usage: Mapping[str, int] | None = None,
     ) -> Task | None:
-        if self.before_end is not None:
+        if self.before_end is not None and (output is None or output.total):
             task = await self.get(task_id)
             if task is not None and task.attempt == attempt:
                 await self.before_end(task)
         return await super().finish(
             task_id, attempt, ending, output=output, leftovers=leftovers, usage=usage
         )
+
+    async def waiting_for_application(self) -> list[Task]:
+        return await self._own_tasks("node_queued", limit=_AT_ONCE)
 
     async def kept(self) -> list[Task]:
         return await self._own_tasks("node_kept")

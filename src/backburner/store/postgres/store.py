@@ -10,6 +10,7 @@ from backburner.store.postgres.connection import Connection, connect, explained
 from backburner.store.postgres.engine import Procrastinate
 from backburner.store.postgres.migrations import migrate
 from backburner.store.postgres.mirror import Mirror
+from backburner.store.postgres.nodes import Nodes
 from backburner.store.postgres.reader import Readers
 from backburner.store.postgres.wake import Listener
 from backburner.store.postgres.writer import Writer
@@ -19,7 +20,7 @@ from backburner.store.record.record import Record
 Result = TypeVar("Result")
 
 
-class PostgresStore(Record, Mirror):
+class PostgresStore(Record, Mirror, Nodes):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
     def __init__(self, address: str, connection: Connection) -> None:

@@ -111,7 +111,7 @@ WHERE NOT next OR (queue IS NOT NULL AND (free.paused OR place > free.places));
 -- name: task_claim
 -- queued → running, while its queue has a place. What waited for an application has found one.
 UPDATE task SET state = 'running',
-                detail = CASE WHEN schedule IS NULL OR hand_over IS NOT NULL THEN detail END,
+                detail = CASE WHEN hand_over IS NOT NULL THEN detail END,
                 started_at = greatest(:now, created_at), boot_id = :boot_id,
                 started_boot = :started_boot, pid = :pid, cgroup = :cgroup,
                 memory_cgroup = :memory_cgroup, worker = :worker, events = events + 1
@@ -481,12 +481,13 @@ SELECT (SELECT min(nextval(pg_get_serial_sequence('task', 'seq'))) - 1
 -- name: tasks_begin
 -- Tasks that run from the start in the process that writes them.
 INSERT INTO task (seq, id, owner, session, kind, title, spec, created_at, started_at, max_runtime_s,
-                  parent, schedule, boot_id, started_boot, pid, worker, parked_at, state, events)
+                  parent, schedule, boot_id, started_boot, pid, worker, node, parked_at, state, events)
 OVERRIDING SYSTEM VALUE
 SELECT (value ->> 0)::bigint, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
        value ->> 6, (value ->> 7)::bigint, (value ->> 7)::bigint,
        (value ->> 8)::double precision, value ->> 9, value ->> 10, value ->> 11,
-       (value ->> 12)::bigint, (value ->> 13)::bigint, value ->> 14, (value ->> 15)::bigint,
+       (value ->> 12)::bigint, (value ->> 13)::bigint, value ->> 14, value ->> 14,
+       (value ->> 15)::bigint,
        'running', 2
 FROM jsonb_array_elements(:rows::jsonb);
 
@@ -628,12 +629,12 @@ ORDER BY s.seq DESC LIMIT :limit;
 WITH ready AS (
     SELECT seq, queue, row_number() OVER (PARTITION BY queue ORDER BY seq) AS place
     FROM task
-    WHERE state = 'queued' AND hand_over IS NOT NULL AND let_in < attempt
+    WHERE state = 'queued' AND let_in < attempt
       AND (after IS NULL OR NOT EXISTS (SELECT 1 FROM json_array_elements_text(task.after::json) a (id)
                                         JOIN task d ON d.id = a.id WHERE d.finished_at IS NULL))
 ), in_vain AS (
     SELECT seq FROM task
-    WHERE state = 'queued' AND hand_over IS NOT NULL AND let_in < attempt AND after IS NOT NULL
+    WHERE state = 'queued' AND let_in < attempt AND after IS NOT NULL
       AND NOT after_failure
       AND EXISTS (SELECT 1 FROM json_array_elements_text(task.after::json) a (id)
                   JOIN task d ON d.id = a.id
@@ -648,10 +649,7 @@ WHERE seq IN (SELECT ready.seq FROM ready LEFT JOIN queue q ON q.name = ready.qu
                           AND (r.state IN ('running', 'input_required')
                                OR (r.state = 'queued' AND r.let_in = r.attempt))))
               UNION SELECT seq FROM in_vain)
-RETURNING id, attempt,
-          CASE WHEN queue IS NULL THEN 'default'
-               WHEN octet_length(queue) <= 32 THEN queue ELSE md5(queue) END,
-          CASE WHEN not_before > :now THEN not_before END;
+RETURNING id, attempt, line, CASE WHEN not_before > :now THEN not_before END;
 
 -- name: tasks_called_back
 -- Ended ones that the engine may still have, because nobody had taken them; earlier attempts too, or
@@ -673,37 +671,107 @@ SELECT procrastinate_cancel_job_v1(id, false, true) FROM procrastinate_jobs
 WHERE queueing_lock = ANY(:job_keys::text[]) AND status = 'todo';
 
 -- name: jobs_stalled
--- What is with machines whose workers have not said for a while that they live; and what such a
--- worker had just been given.
-SELECT t.id, t.attempt FROM task t JOIN node n ON n.id = t.node
-LEFT JOIN procrastinate_workers w ON w.id = n.worker
+-- What is with nodes that have not said for a while that they live; what such a worker of the engine
+-- had just been given; and what was sent to such a node, which has not taken it.
+WITH dead AS (
+    SELECT n.id FROM node n LEFT JOIN procrastinate_workers w ON w.id = n.worker
+    WHERE greatest(w.last_heartbeat, n.seen_at)
+          < clock_timestamp() - n.silent_s * interval '1 second')
+SELECT t.id, t.attempt FROM task t JOIN dead ON dead.id = t.node
 WHERE t.node IS NOT NULL AND t.finished_at IS NULL
-  AND greatest(w.last_heartbeat, n.seen_at) < clock_timestamp() - :silent_s * interval '1 second'
+UNION
+SELECT t.id, t.attempt FROM task t
+WHERE t.sent_to IS NOT NULL AND t.state = 'queued' AND t.node IS NULL AND t.let_in = t.attempt
+  AND (EXISTS (SELECT 1 FROM dead WHERE dead.id = t.sent_to)
+       OR NOT EXISTS (SELECT 1 FROM node n WHERE n.id = t.sent_to AND NOT n.draining))
 UNION
 SELECT t.id, t.attempt FROM procrastinate_jobs job
 JOIN task t ON t.id = job.args ->> 'task' AND t.attempt = (job.args ->> 'attempt')::bigint
 LEFT JOIN procrastinate_workers w ON w.id = job.worker_id
+LEFT JOIN node n ON n.worker = w.id
 WHERE job.status = 'doing' AND job.task_name = :name AND t.state = 'queued' AND t.node IS NULL
-  AND (w.id IS NULL OR w.last_heartbeat < clock_timestamp() - :silent_s * interval '1 second');
+  AND (w.id IS NULL OR w.last_heartbeat
+       < clock_timestamp() - coalesce(n.silent_s, :silent_s) * interval '1 second');
 
 -- name: node_put
-INSERT INTO node (id, worker) VALUES (:id, :worker)
-ON CONFLICT (id) DO UPDATE SET worker = excluded.worker, seen_at = excluded.seen_at
+INSERT INTO node (id, worker, kind, machine, pid, silent_s, queues, tools, agents, lines, places,
+                  draining)
+VALUES (:id, :worker, :kind, :machine, :pid, :silent_s, :queues, :tools, :agents, :lines::text[],
+        :places, :draining)
+ON CONFLICT (id) DO UPDATE
+SET worker = excluded.worker, kind = excluded.kind, machine = excluded.machine, pid = excluded.pid,
+    silent_s = excluded.silent_s, queues = excluded.queues, tools = excluded.tools,
+    agents = excluded.agents, lines = excluded.lines, places = excluded.places,
+    draining = excluded.draining, seen_at = excluded.seen_at
 RETURNING id;
+
+-- name: node_remove
+DELETE FROM node WHERE id = :id RETURNING id;
+
+-- name: nodes_forget
+-- Applications that are dead, and of which nothing is left to see to: they never come back.
+DELETE FROM node n
+WHERE n.kind = 'application' AND NOT EXISTS (
+    SELECT 1 FROM procrastinate_workers w
+    WHERE w.id = n.worker
+      AND w.last_heartbeat >= clock_timestamp() - n.silent_s * interval '1 second')
+  AND n.seen_at < clock_timestamp() - n.silent_s * interval '1 second'
+  AND NOT EXISTS (SELECT 1 FROM task t WHERE t.node = n.id AND t.node IS NOT NULL
+                  AND (t.finished_at IS NULL OR t.leftovers > 0))
+RETURNING id;
+
+-- name: nodes
+-- Each with how long it was not heard of, and how much it has at present.
+SELECT n.id, n.kind, n.machine, n.pid, n.silent_s, n.queues, n.tools, n.agents, n.places,
+       n.draining,
+       extract(epoch FROM clock_timestamp() - greatest(w.last_heartbeat, n.seen_at))::double precision,
+       (SELECT count(*) FROM task t WHERE t.node = n.id AND t.node IS NOT NULL
+        AND (t.finished_at IS NULL OR t.leftovers > 0) AND t.state <> 'queued'),
+       w.id IS NOT NULL
+FROM node n LEFT JOIN procrastinate_workers w ON w.id = n.worker ORDER BY n.id;
+
+-- name: offer_put
+INSERT INTO offer (kind, name, document) VALUES (:kind, :name, :document)
+ON CONFLICT (kind, name) DO UPDATE SET document = excluded.document
+WHERE offer.document <> excluded.document
+RETURNING name;
+
+-- name: offers
+SELECT kind, name, document FROM offer ORDER BY kind, name;
 
 -- name: node_take
 -- An attempt that the engine has brought here.
-UPDATE task SET node = :node
+UPDATE task SET node = :node, sent_to = NULL
 WHERE id = :id AND attempt = :attempt AND state = 'queued' AND let_in = attempt
   AND (node IS NULL OR node = :node)
 RETURNING {changed};
+
+-- name: node_next
+-- Who could carry out a task instead of the node that has it: those that live, take from the same
+-- line and have not refused it; those with a free place first. `with_room`: only those.
+SELECT n.id FROM task t
+JOIN node n ON line_of(NULL, t.queue, t.kind, t.hand_over, t.spec) = ANY(n.lines)
+JOIN procrastinate_workers w ON w.id = n.worker
+CROSS JOIN LATERAL (SELECT count(*) AS had FROM task h WHERE h.node = n.id AND h.node IS NOT NULL
+                    AND (h.finished_at IS NULL OR h.leftovers > 0)) taken
+WHERE t.id = :id AND t.attempt = :attempt AND n.id <> :node AND NOT n.draining
+  AND n.id <> ALL(t.refused) AND (NOT :with_room OR had < n.places)
+  AND w.last_heartbeat >= clock_timestamp() - n.silent_s * interval '1 second'
+ORDER BY had >= n.places, had, n.id LIMIT 1;
+
+-- name: task_hand_on
+-- Nobody has begun it, and one other node is to.
+UPDATE task SET let_in = attempt - 1, node = NULL, sent_to = :next,
+                refused = CASE WHEN :refused THEN array_append(refused, :node) ELSE refused END
+WHERE id = :id AND attempt = :attempt AND state = 'queued' AND node = :node
+RETURNING seq;
 
 -- name: node_has
 SELECT 1 FROM task WHERE id = :id AND attempt = :attempt AND node = :node;
 
 -- name: task_let_in_again
 -- Nobody has begun it: the engine is given it anew.
-UPDATE task SET let_in = attempt - 1, node = NULL
+UPDATE task SET let_in = attempt - 1, node = NULL, sent_to = NULL
 WHERE id = :id AND attempt = :attempt AND state = 'queued'
 RETURNING seq;
 
@@ -712,6 +780,12 @@ RETURNING seq;
 SELECT procrastinate_finish_job_v1(id, 'failed', true) FROM procrastinate_jobs
 WHERE status = 'doing' AND task_name = :name AND args ->> 'task' = :task
   AND (args ->> 'attempt')::bigint = :attempt;
+
+-- name: node_queued
+-- What a node has taken and not begun.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.node = :node AND t.node IS NOT NULL AND t.finished_at IS NULL AND t.state = 'queued'
+ORDER BY t.seq LIMIT :limit;
 
 -- name: node_kept
 -- What a machine looks after.
@@ -739,8 +813,9 @@ WHERE t.node = :node AND m.taken IS NULL AND t.state IN ('running', 'input_requi
 ORDER BY m.task, m.number LIMIT :limit;
 
 -- name: engine_wake
--- A delayed job is due: the engine itself would look for it once in a while only.
-SELECT pg_notify('procrastinate_any_queue_v1', '{"type":"job_inserted","job_id":0}');
+-- A delayed job is due: the engine itself would look for it once in a while only. A node listens to
+-- what is sent to it alone.
+SELECT pg_notify('procrastinate_queue_v1#node:' || :node, '{"type":"job_inserted","job_id":0}');
 
 -- name: mirror_put
 -- What is there of a stream now; of the attempt that runs.

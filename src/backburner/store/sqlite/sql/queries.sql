@@ -111,7 +111,7 @@ WHERE NOT next OR (queue IS NOT NULL AND (free.paused OR place > free.places));
 -- name: task_claim
 -- queued → running, while its queue has a place. What waited for an application has found one.
 UPDATE task SET state = 'running',
-                detail = iif(schedule IS NOT NULL AND hand_over IS NULL, NULL, detail), started_at = max(:now, created_at), boot_id = :boot_id,
+                detail = iif(hand_over IS NULL, NULL, detail), started_at = max(:now, created_at), boot_id = :boot_id,
                 started_boot = :started_boot, pid = :pid, cgroup = :cgroup,
                 memory_cgroup = :memory_cgroup, worker = :worker, events = events + 1
 WHERE id = :id AND attempt = :attempt AND state = 'queued'

@@ -1,0 +1,221 @@
+"""What a process is to a shared record when it carries out work of it.
+
+The engine brings jobs of its lines here, for as long as it says that it lives. What cannot be
+carried out here is handed on to a node that may. Output is copied into the record, schedules fire,
+and what dead nodes had is seen to. What carries the work out is the affair of `Crew`.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from backburner.model import clock
+from backburner.model.ending import Ending
+from backburner.model.errors import StoreError
+from backburner.model.events import EventKind
+from backburner.model.home import Home
+from backburner.model.limits import Settings
+from backburner.model.node import Node
+from backburner.model.states import ErrorKind
+from backburner.model.task import Task
+from backburner.runtime.dead_nodes import see_to_the_dead
+from backburner.runtime.feed import Feed
+from backburner.runtime.mirror import Copier
+from backburner.runtime.schedules.clockwork import Clockwork
+from backburner.runtime.scribe import insist
+from backburner.runtime.unstarted import leave_result
+from backburner.store.engine import Job
+from backburner.store.postgres.engine_worker import EngineWorker
+from backburner.store.postgres.node import NodeStore
+from backburner.store.postgres.nodes import lines_of
+
+_OVER = frozenset({EventKind.FINISHED, EventKind.REQUEUED, EventKind.FAILED_TRY})
+_BEATS = 6
+"""A node says so many times that it lives before it would be taken for dead."""
+_NOBODY = 0
+"""No worker of the engine has this number."""
+
+
+class Crew(Protocol):
+    """What carries out the work that is brought here."""
+
+    def look_again(self) -> None:
+        """Something was taken: begin it, or see that it has ended."""
+        ...
+
+    def unfit(self, task: Task) -> str | None:
+        """Why this machine cannot carry it out; None where it can."""
+        ...
+
+    @property
+    def full(self) -> bool:
+        """Whether something that is taken now would have to wait."""
+        ...
+
+    async def end_what_is_lost(self) -> None:
+        """End what is over in the record: somebody took this machine for dead."""
+        ...
+
+
+class Station:
+    """Of one process, from the moment that it `run`s."""
+
+    def __init__(
+        self,
+        store: NodeStore,
+        home: Home,
+        settings: Settings,
+        *,
+        feed: Feed,
+        node: Node,
+        crew: Crew,
+        report: Callable[[str], None],
+    ) -> None:
+        self._store = store
+        self._home = home
+        self._feed = feed
+        self._node = node
+        self._crew = crew
+        self._report = report
+        self._number = _NOBODY
+        self._beside: list[asyncio.Task[None]] = []
+        self._known = asyncio.Event()
+        self._copier = Copier(store, home, report)
+        self._clockwork = Clockwork(store, home, settings, report)
+        self._bell = asyncio.Event()
+        self._unsubscribe = store.on_change(self._bell.set)
+        self._engine = EngineWorker(
+            store.address,
+            lines=lines_of(node),
+            concurrency=node.places,
+            heartbeat_s=node.silent_s / _BEATS,
+            appear=self._appear,
+            carry_out=self._carry_out,
+            report=report,
+        )
+
+    @property
+    def node(self) -> Node:
+        """What it says of itself."""
+        return self._node
+
+    async def known(self) -> None:
+        """Wait until the record knows of it: whatever it has then is seen to if it dies."""
+        await self._known.wait()
+
+    async def change(self, node: Node) -> None:
+        """It says something else of itself from now on. What it has goes on."""
+        if node == self._node:
+            return
+        self._node = node
+        await self._store.put_node(node, self._number)
+        self._engine.take_from(lines_of(node))
+
+    async def drain(self) -> None:
+        """Take on nothing more; `run` returns when the last job has ended."""
+        self._engine.stop()
+        self._node = replace(self._node, draining=True)
+        if self._number != _NOBODY:
+            with contextlib.suppress(StoreError):  # it is said again with each beat
+                await self._store.put_node(self._node, self._number)
+
+    async def run(self) -> None:
+        """Take jobs, until it was drained and the last of them has ended. Cancelled, it stops at
+
+        once. What it does beside goes on until `leave`.
+        """
+        self._beside = [
+            asyncio.create_task(self._clockwork.run()),
+            asyncio.create_task(self._copier.run()),
+            asyncio.create_task(self._see_to_others()),
+            asyncio.create_task(self._wake_the_engine()),
+        ]
+        await self._engine.run()
+
+    async def _appear(self, number: int) -> None:
+        self._number = number
+        await insist(lambda: self._store.put_node(self._node, number), self._report)
+        self._known.set()
+
+    # What is brought
+
+    async def _carry_out(self, job: Job) -> None:
+        """One job of the engine: it lasts for as long as the attempt is here."""
+        async with self._feed.of_task(job.task, _OVER) as bell:
+            task = await insist(lambda: self._store.take(job), self._report)
+            if task is None or await self._is_handed_on(job, task):
+                return
+            self._crew.look_again()
+            while True:
+                bell.clear()
+                task = await insist(lambda: self._store.get(job.task), self._report)
+                if task is None or task.attempt != job.attempt or task.state.terminal:
+                    self._copier.forget(job.task)
+                    self._crew.look_again()  # it may have ended before it could begin
+                    return
+                await bell.wait()
+
+    async def _is_handed_on(self, job: Job, task: Task) -> bool:
+        """Whether it is another node's now, or over because there is none."""
+        reason = self._crew.unfit(task)
+        if reason is None:
+            return self._crew.full and await insist(
+                lambda: self._store.hand_on(job, refused=False), self._report
+            )
+        if await insist(lambda: self._store.hand_on(job, refused=True), self._report):
+            self._report(f"{job.task}: {reason}; it is handed on")
+            return True
+        ending = Ending.failed(
+            ErrorKind.SPAWN, f"{reason} on {self._node.machine}, nor on any other live worker"
+        )
+        ended = await insist(
+            lambda: self._store.finish(job.task, job.attempt, ending), self._report
+        )
+        if ended is not None:
+            leave_result(self._home, ended)
+        return True
+
+    async def _wake_the_engine(self) -> None:
+        """It looks for what is due once in a while only, so it is told at that time."""
+        while True:
+            self._bell.clear()
+            due = None
+            with contextlib.suppress(Exception):
+                due = await self._store.next_delayed()
+            wait = None if due is None else max(0.0, (due - clock.now()) / clock.SECOND)
+            try:
+                async with asyncio.timeout(wait):
+                    await self._bell.wait()
+            except TimeoutError:
+                with contextlib.suppress(Exception):
+                    await self._store.wake_engine()
+
+    # The others
+
+    async def _see_to_others(self) -> None:
+        """Again and again."""
+        while True:
+            await asyncio.sleep(self._node.silent_s / _BEATS)
+            try:
+                if self._node.draining:  # the engine says nothing of who takes no jobs
+                    await self._store.put_node(self._node, self._number)
+                await self._crew.end_what_is_lost()
+                own = {(task.id, task.attempt) for task in await self._store.kept()}
+                await see_to_the_dead(
+                    self._store, self._home, self._node.silent_s, own, self._report
+                )
+            except Exception as error:  # noqa: BLE001 - the next look may do
+                self._report(f"dead nodes: {type(error).__name__}: {error}")
+
+    async def leave(self) -> None:
+        """After `run`: it is no worker of the engine, and its time to come back is counted."""
+        self._unsubscribe()
+        for task in self._beside:
+            task.cancel()
+        if self._beside:
+            await asyncio.wait(self._beside)
+        await self._clockwork.close()
+        self._number = _NOBODY
+        await self._store.put_node(replace(self._node, draining=False), _NOBODY)

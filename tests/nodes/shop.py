@@ -45,6 +45,11 @@ def shout(text: str, times: int = 1) -> str:
 
 
 @tool(background=True)
+def log_in(password: str) -> bool:
+    return password == "hunter2"
+
+
+@tool(background=True)
 async def ask_name(context: Context) -> str:
     return f"it is called {await context.ask('what is it called?')}"
 

@@ -121,7 +121,7 @@ async def test_x10_a_tool_that_is_not_here_runs_where_it_is(
     with pytest.raises(UsageError, match="shout"):
         await session.spawn("shouts", {})
     with pytest.raises(UsageError, match="secrets"):
-        await session.spawn("shout", {"text": "x", "password": "hunter2"})
+        await session.spawn("log_in", {"password": "hunter2"})
 
 
 async def test_a_model_sees_what_others_have(shared: Backburner, new_worker: NewWorker) -> None:
@@ -337,7 +337,7 @@ async def test_e3_five_of_a_session_however_many_applications_race(
     for each in racing:
         each.ask(*[start] * 5)
     answers = [line for each in racing for line in await asyncio.to_thread(each.answers)]
-    refused = [line for line in answers if line == "limit_reached"]
+    refused = [line for line in answers if line == "limit"]
     assert (len(answers), len(refused)) == (15, 10), answers
     (folder / "go").touch()
     for task in await shared.session("chat").tasks():

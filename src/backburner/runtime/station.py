@@ -144,8 +144,7 @@ class Station:
     async def _carry_out(self, job: Job) -> None:
         """One job of the engine: it lasts for as long as the attempt is here."""
         async with self._feed.of_task(job.task, _OVER) as bell:
-            task = await insist(lambda: self._store.take(job), self._report)
-            if task is None or await self._is_handed_on(job, task):
+            if not await self._is_for_us(job):
                 return
             self._crew.look_again()
             while True:
@@ -156,6 +155,15 @@ class Station:
                     self._crew.look_again()  # it may have ended before it could begin
                     return
                 await bell.wait()
+
+    async def _is_for_us(self, job: Job) -> bool:
+        """Take it, unless another one should."""
+        self._store.undecided.add(job.task)
+        try:
+            task = await insist(lambda: self._store.take(job), self._report)
+            return task is not None and not await self._is_handed_on(job, task)
+        finally:
+            self._store.undecided.discard(job.task)
 
     async def _is_handed_on(self, job: Job, task: Task) -> bool:
         """Whether it is another node's now, or over because there is none."""

@@ -21,8 +21,6 @@ _LONGEST = 32
 """Bytes of a name in a line: an engine may wake its workers through channels, whose names are
 short."""
 
-_OURS = ("node:", "tool:", "agent:")
-
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -49,7 +47,7 @@ class Dispatch:
 
 def line_of_queue(name: str) -> str:
     """Where tasks of a queue go; the database says the same of each task (`task.line`)."""
-    return _digest(name) if name.startswith(_OURS) else _short(name)
+    return _short(name)
 
 
 def line_of_work(kind: Kind, name: str) -> str:
@@ -63,10 +61,8 @@ def line_of_node(node: str) -> str:
 
 
 def _short(name: str) -> str:
-    return name if len(name.encode()) <= _LONGEST else _digest(name)
-
-
-def _digest(name: str) -> str:
+    if len(name.encode()) <= _LONGEST:
+        return name
     return hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()
 
 

@@ -30,6 +30,8 @@ class NodeStore(PostgresStore):
         super().__init__(address, connection)
         self.address = address
         self._node = node
+        self.undecided: set[str] = set()
+        """What it has taken and may hand on: nobody here is to begin it yet."""
         self.before_end: Callable[[Task], Awaitable[None]] | None = None
         """Called before the end of a task is written: who hears of that finds all of its output."""
 
@@ -113,13 +115,13 @@ class NodeStore(PostgresStore):
         )
 
     async def waiting_for_application(self) -> list[Task]:
-        return await self._own_tasks("node_queued", limit=_AT_ONCE)
+        return self._decided(await self._own_tasks("node_queued", limit=_AT_ONCE))
 
     async def kept(self) -> list[Task]:
         return await self._own_tasks("node_kept")
 
     async def waiting_for_keeper(self) -> list[Task]:
-        return await self._own_tasks("node_waiting", limit=_AT_ONCE)
+        return self._decided(await self._own_tasks("node_waiting", limit=_AT_ONCE))
 
     async def any_active(self) -> bool:
         return bool(await self.kept())
@@ -141,6 +143,9 @@ class NodeStore(PostgresStore):
             lambda read: read.rows("node_messages", node=self._node, limit=_AT_ONCE)
         )
         return [to_message(row) for row in rows]
+
+    def _decided(self, tasks: list[Task]) -> list[Task]:
+        return [task for task in tasks if task.id not in self.undecided]
 
     async def _own_tasks(self, name: str, **values: int) -> list[Task]:
         rows = await self._look(lambda read: read.rows(name, node=self._node, **values))

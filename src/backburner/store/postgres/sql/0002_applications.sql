@@ -34,7 +34,7 @@ IMMUTABLE PARALLEL SAFE LANGUAGE sql AS $$
         WHEN kind IN ('tool', 'agent') AND hand_over IS NULL THEN
             kind || ':' || CASE WHEN octet_length(called) <= 32 THEN called ELSE md5(called) END
         WHEN queue IS NULL THEN 'default'
-        WHEN octet_length(queue) <= 32 AND queue !~ '^(node|tool|agent):' THEN queue
+        WHEN octet_length(queue) <= 32 THEN queue
         ELSE md5(queue) END
     FROM coalesce(substring(spec FROM '^{"' || kind || '":"((?:[^"\\]|\\.)*)"'), '') AS called
 $$;

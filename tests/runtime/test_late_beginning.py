@@ -60,6 +60,19 @@ async def test_a4_a_command_that_begins_late_is_asked_to_end(tmp_path: Path) -> 
     assert isinstance(inspect(folder), Ended)
 
 
+def test_a4_a_wrapper_is_known_as_one_from_its_first_moment(tmp_path: Path) -> None:
+    """One that was taken for the command was asked to end before it could hear that, and died."""
+    known: list[bool] = []
+    for number in range(30):
+        folder = AttemptFolder(str(tmp_path / f"bg_new.{number}"))
+        launch = wrapper.Launch(["true"], str(tmp_path), {"PATH": "/bin"}, 0o022, 1024)
+        started = wrapper.start(folder, launch, mark=mark_for(str(tmp_path), "bg", 1), cgroup=None)
+        known.append(wrapper.is_wrapper(started.pid))
+        started.go()
+        os.waitpid(started.pid, 0)
+    assert all(known)
+
+
 @pytest.mark.slow
 async def test_a5_a_record_that_is_slow_takes_nothing_of_a_commands_time(tmp_path: Path) -> None:
     """A claim was begun a minute before it was on disk, and only then the command begins."""

@@ -1,6 +1,5 @@
 """What an open Backburner carries out in itself: its tools and agents, for its sessions."""
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -98,7 +97,7 @@ class Runs:
             session.scope,
             session,
             session.folder,
-            os.environ.get("BACKBURNER_TASK_ID") if session.parent is None else session.parent,
+            session.within,
             session.depth,
         )
 

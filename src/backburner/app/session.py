@@ -58,6 +58,8 @@ class Session(Conversation):
         self._folder = folder and recognised(folder, backburner.home.sessions)
         self.parent = parent
         """The task that this is the session of, where it is a sub-agent's own."""
+        self.within = parent or os.environ.get("BACKBURNER_TASK_ID")
+        """The task that what is started here belongs to: that one, or the one that we run in."""
         self.depth = depth
         """How many sub-agents it is below a conversation."""
 
@@ -287,10 +289,9 @@ class Session(Conversation):
 
         A process that an agent has started knows that by the name of its session alone.
         """
-        inside = os.environ.get("BACKBURNER_TASK_ID") if self.parent is None else self.parent
         named_so = by_name or self.name.startswith(ids.PREFIX)
         if self.parent is None and not named_so:
-            return inside
+            return self.within
         from backburner.runtime.agents import Lineage, check_may_start, lineage_of
 
         store, lineage = self._backburner.store, Lineage(self.parent, self.depth)
@@ -298,7 +299,7 @@ class Session(Conversation):
             lineage = await lineage_of(store, self.scope)
             self.depth = lineage.depth
         await check_may_start(store, self.scope, lineage)
-        return inside or lineage.parent
+        return self.within or lineage.parent
 
     @acts(Action.SCHEDULE)
     async def schedule(

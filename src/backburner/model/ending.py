@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from backburner.model.states import ErrorKind, State
+from backburner.model.values import value
 
 NEVER_READY = "it ended before it was ready"
 """The end of the summary of a task that ended without an error, and too early."""
@@ -16,7 +17,7 @@ TOO_EARLY = ", before it was ready"
 """The end of the message of one that failed."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class TaskError:
     """Why a task failed."""
 
@@ -24,7 +25,7 @@ class TaskError:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Ending:
     """The last change of a task."""
 

@@ -24,9 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backburner.model.errors import UsageError
+from backburner.model.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AttemptFolder:
     """The folder of one attempt at one task."""
 

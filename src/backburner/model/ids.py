@@ -29,16 +29,11 @@ def new_id() -> str:
         try:
             return _ready.pop()  # by one thread only, whatever others do
         except IndexError:
-            bits = os.urandom(_BYTES * _AT_ONCE)
-            pieces = [bits[at : at + _BYTES] for at in range(0, len(bits), _BYTES)]
-            _ready.extend(map(_named, pieces))
+            text = base64.b32encode(os.urandom(_BYTES * _AT_ONCE)).translate(_CROCKFORD).decode()
+            _ready.extend(PREFIX + text[at : at + _LENGTH] for at in range(0, len(text), _LENGTH))
 
 
 os.register_at_fork(after_in_child=_ready.clear)  # or the child would give out the same ones
-
-
-def _named(bits: bytes) -> str:
-    return PREFIX + base64.b32encode(bits).translate(_CROCKFORD).decode()
 
 
 def id_for(*parts: str) -> str:

@@ -82,6 +82,8 @@ def redact_arguments(arguments: Mapping[str, Any]) -> tuple[dict[str, Any], bool
 
     A call that was redacted cannot be made again from the record (D9).
     """
+    if not arguments:
+        return {}, False
     try:
         return redact(arguments), _has_secret(arguments)
     except RecursionError:

@@ -8,6 +8,7 @@ from typing import Any
 from backburner.model.clock import Instant
 from backburner.model.errors import UsageError
 from backburner.model.states import State
+from backburner.model.values import value
 
 
 class SignalKind(StrEnum):
@@ -93,7 +94,7 @@ def activity_key(task_id: str, number: int | None = None) -> str:
     return f"{task_id}:activity:{'' if number is None else number}"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class NewSignal:
     """What is to be told beside the end: ready, a match, silence."""
 

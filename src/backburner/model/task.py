@@ -13,6 +13,7 @@ from backburner.model.order import ANY_TIME, Order, Wait
 from backburner.model.questions import Question
 from backburner.model.signals import SignalState
 from backburner.model.states import Kind, State
+from backburner.model.values import value
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class EndedFor(StrEnum):
     """It passed its maximum run time."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Place:
     """Where an attempt runs: enough to find the process again, and never to mistake it."""
 
@@ -60,7 +61,7 @@ class Place:
     """The application that carries it out in itself; None for processes that the keeper starts."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class NewTask:
     """What is written when a task is created."""
 
@@ -77,7 +78,7 @@ class NewTask:
     order: Order = ANY_TIME
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Task:
     """One row of the record."""
 

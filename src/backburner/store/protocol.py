@@ -17,6 +17,7 @@ from backburner.model.order import Queue, Wait
 from backburner.model.signals import NewSignal, SignalKind
 from backburner.model.states import Kind, State
 from backburner.model.task import EndedFor, NewTask, Place, Progress, StopRequest, Task
+from backburner.model.values import value
 from backburner.model.worker import Worker
 from backburner.store.browsing import Browsing
 from backburner.store.conversation import Conversation
@@ -25,7 +26,7 @@ from backburner.store.telling import Telling
 from backburner.store.tokens import TokenStore
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Scope:
     """Whose tasks: what lies outside does not exist for the caller."""
 
@@ -34,7 +35,7 @@ class Scope:
     """None means every session of the owner."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Output:
     """How much a task has written, and how much of that was dropped."""
 

@@ -11,6 +11,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -19,12 +20,12 @@ from backburner.model.limits import Settings
 from backburner.model.outcome import Image
 from backburner.work.artifacts import put_images
 
-Work = Callable[[], Sequence[str]]
+Work = Callable[[AttemptFolder], Sequence[str]]
 """Answers what went wrong, in words; it raises nothing that is foreseen."""
 
 Told = Callable[[Sequence[str]], None]
 
-_Item = tuple[Work, Told]
+_Item = tuple[Callable[[], Sequence[str]], Told | None]
 
 _BATCH = 16
 """As many are told together at most: the first of them waits for the last."""
@@ -34,44 +35,58 @@ _THREADS = 2
 
 
 class Archivist:
-    """A few threads that write, started when they are first needed."""
+    """A few threads that write, started when they are first needed.
+
+    What concerns one folder is done by one of them, in its order.
+    """
 
     def __init__(self) -> None:
-        self._arriving: list[_Item] = []
-        self._queue: SimpleQueue[list[_Item] | None] = SimpleQueue()
+        self._arriving: list[list[_Item]] = [[] for _ in range(_THREADS)]
+        self._queues: list[SimpleQueue[list[_Item] | None]] = []
         self._threads: list[threading.Thread] = []
+        self._handing_over = False
         self._loop = asyncio.get_running_loop()
 
-    def do(self, work: Work, then: Told) -> None:
+    def do(self, folder: AttemptFolder, work: Work, then: Told | None = None) -> None:
         """Have it done by one of them. ``then`` is called in the event loop, whatever happens."""
         if not self._threads:
-            self._threads = [
-                threading.Thread(target=self._run, name="backburner-archivist", daemon=True)
-                for _ in range(_THREADS)
-            ]
-            for thread in self._threads:
-                thread.start()
-        if not self._arriving:  # they are woken once for all of one turn of the loop
+            self._start()
+        if not self._handing_over:  # they are woken once for all of one turn of the loop
+            self._handing_over = True
             self._loop.call_soon(self._hand_over)
-        self._arriving.append((work, then))
+        self._arriving[hash(folder) % _THREADS].append((partial(work, folder), then))
+
+    def _start(self) -> None:
+        for _ in range(_THREADS):
+            queue: SimpleQueue[list[_Item] | None] = SimpleQueue()
+            thread = threading.Thread(
+                target=self._run, args=[queue], name="backburner-archivist", daemon=True
+            )
+            thread.start()
+            self._queues.append(queue)
+            self._threads.append(thread)
 
     def _hand_over(self) -> None:
-        for at in range(0, len(self._arriving), _BATCH):
-            self._queue.put(self._arriving[at : at + _BATCH])
-        self._arriving = []
+        self._handing_over = False
+        for number, queue in enumerate(self._queues):
+            items, self._arriving[number] = self._arriving[number], []
+            for at in range(0, len(items), _BATCH):
+                queue.put(items[at : at + _BATCH])
 
     def close(self) -> None:
         """Write what waits, then stop."""
         self._hand_over()
-        for _ in self._threads:
-            self._queue.put(None)
+        for queue in self._queues:
+            queue.put(None)
         for thread in self._threads:
             thread.join()
-        self._threads = []
+        self._queues, self._threads = [], []
 
-    def _run(self) -> None:
-        while (items := self._queue.get()) is not None:
-            done = [_done(item) for item in items]
+    def _run(self, queue: "SimpleQueue[list[_Item] | None]") -> None:
+        while (items := queue.get()) is not None:
+            done = [told for item in items if (told := _done(item)) is not None]
+            if not done:
+                continue
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
                 self._loop.call_soon_threadsafe(self._tell, done)
 
@@ -84,16 +99,36 @@ class Archivist:
                 self._loop.call_exception_handler({"message": what, "exception": error})
 
 
-def _done(item: _Item) -> tuple[Told, Sequence[str]]:
+def _done(item: _Item) -> tuple[Told, Sequence[str]] | None:
+    """Whom to tell of it, and what."""
     work, then = item
     try:
-        return then, work()
+        complaints = work()
     except Exception as error:  # noqa: BLE001 - all runs depend on this thread
-        return then, [f"its files were not written: {error}"]
+        complaints = [f"its files were not written: {error}"]
+    return None if then is None else (then, complaints)
+
+
+def prepare(folder: AttemptFolder) -> Sequence[str]:
+    """What does not depend on how it ends, while its begin is written. What fails here fails again
+
+    at the end, and is told then.
+    """
+    with contextlib.suppress(OSError):
+        _make(folder)
+    return ()
+
+
+def put_away(folder: AttemptFolder) -> Sequence[str]:
+    """It did not begin after all."""
+    with contextlib.suppress(OSError):
+        os.unlink(folder.log)
+        os.rmdir(folder.path)
+    return ()
 
 
 def put_all(
-    folder: AttemptFolder, document: Mapping[str, Any], images: Sequence[Image], limits: Settings
+    document: Mapping[str, Any], images: Sequence[Image], limits: Settings, folder: AttemptFolder
 ) -> list[str]:
     """All that the end of a run leaves. Answers what went wrong: a full disk must lose no end."""
     complaints: list[str] = []
@@ -112,17 +147,23 @@ def put_all(
 def put_files(folder: AttemptFolder, document: Mapping[str, Any]) -> None:
     """Both files, result.json whole or not at all."""
     text = json.dumps(document).encode()
-    with contextlib.suppress(FileExistsError):
-        try:
-            os.mkdir(folder.path, 0o700)
-        except FileNotFoundError:
-            os.makedirs(folder.path, mode=0o700, exist_ok=True)
-    os.close(os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
     new = f"{folder.result}.new"
-    fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    if not os.access(folder.log, os.F_OK):
+        _make(folder)
+    fd = os.open(new, flags, 0o600)
     try:
         if os.write(fd, text) != len(text):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
         os.close(fd)
     os.rename(new, folder.result)
+
+
+def _make(folder: AttemptFolder) -> None:
+    with contextlib.suppress(FileExistsError):
+        try:
+            os.mkdir(folder.path, 0o700)
+        except FileNotFoundError:
+            os.makedirs(folder.path, mode=0o700, exist_ok=True)
+    os.close(os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))

@@ -7,24 +7,24 @@ disk is full for a while.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from backburner.model.ending import Ending
 from backburner.model.errors import StoreClosed
-from backburner.model.home import Home
+from backburner.model.home import AttemptFolder, Home
 from backburner.model.limits import Settings
 from backburner.model.states import ErrorKind
 from backburner.model.task import EndedFor, Task
+from backburner.model.values import value
 from backburner.runtime.children import ends_its_children, stop_children
-from backburner.runtime.runs.archive import Archivist, put_all
+from backburner.runtime.runs.archive import Archivist, prepare, put_all, put_away
 from backburner.runtime.runs.run import Run, result_document
 from backburner.runtime.scribe import insist
 from backburner.store.protocol import Output, Store
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _End:
     """What the record is told."""
 
@@ -63,6 +63,14 @@ class Finishing:
             await asyncio.wait(self._beside, timeout=patience_s)
         self._archivist.close()
 
+    def prepare(self, folder: AttemptFolder) -> None:
+        """Its begin is being written."""
+        self._archivist.do(folder, prepare)
+
+    def put_away(self, folder: AttemptFolder) -> None:
+        """It did not begin."""
+        self._archivist.do(folder, put_away)
+
     def see_off(self, run: Run) -> None:
         """Its call is over, or is given up."""
         assert run.work is not None
@@ -89,7 +97,8 @@ class Finishing:
         images, usage = (outcome.images, outcome.usage) if outcome is not None else ((), None)
         end = _End(ending, Output(*run.log.close()), usage)
         self._archivist.do(
-            partial(put_all, run.folder, result_document(ending, outcome), images, self._settings),
+            run.folder,
+            partial(put_all, result_document(ending, outcome), images, self._settings),
             partial(self._record, run, end),
         )
 

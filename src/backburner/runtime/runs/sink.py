@@ -42,7 +42,7 @@ class RunSink:
         self._told = 0
         self.on_progress: Callable[[Progress], object] | None = None
         """Who is told how far it is, besides the record; in the event loop."""
-        self._receiving = asyncio.Lock()
+        self._receiving: asyncio.Lock | None = None
         self._taking: asyncio.Future[Message | None] | None = None
 
     def status(self, text: str) -> None:
@@ -191,6 +191,8 @@ class RunSink:
 
     async def _take_message(self, task: Task) -> Message | None:
         """Whoever gives up while it is being taken leaves it to the next one who asks."""
+        if self._receiving is None:  # seldom needed, and most runs are short
+            self._receiving = asyncio.Lock()
         async with self._receiving:
             if self._taking is None:
                 store = self._worker.store

@@ -16,6 +16,7 @@ from backburner.model.outcome import Image, Outcome
 from backburner.model.redaction import redact_arguments
 from backburner.model.states import Kind, State
 from backburner.model.task import NewTask, Progress, Task, check_start, preview
+from backburner.model.values import value
 from backburner.model.wake import IF_PARKED
 from backburner.runtime.children import ends_its_children
 from backburner.runtime.runs.folders import kept_folder
@@ -38,7 +39,7 @@ _LAST_WORDS_S = 5.0
 _LOOK_AGAIN_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Caller:
     """Who calls: the scope, and what the tool gets to see of it."""
 
@@ -49,7 +50,7 @@ class Caller:
     depth: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class RunOptions:
     """What a caller may say about a background run."""
 
@@ -125,7 +126,12 @@ class ToolService:
             return await self._leave(new)
         limit = self._worker.settings.tools_per_session
         return await self._worker.start(
-            new, _calling(tool, values), limit=limit, session=caller.session, folder=caller.folder
+            new,
+            _calling(tool, values),
+            limit=limit,
+            session=caller.session,
+            folder=caller.folder,
+            fresh=options.id is None,
         )
 
     async def _find(self, name: str) -> Tool:

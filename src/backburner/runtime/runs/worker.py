@@ -106,17 +106,33 @@ class RunWorker:
         self._drafts.discard(run)
 
     async def start(
-        self, new: NewTask, work: Work, *, limit: int, session: Any, folder: str | None = None
+        self,
+        new: NewTask,
+        work: Work,
+        *,
+        limit: int,
+        session: Any,
+        folder: str | None = None,
+        fresh: bool = False,
     ) -> Task:
-        """Write the task, then carry it out here. The same id comes back as the task there is."""
+        """Write the task, then carry it out here. The same id comes back as the task there is.
+
+        With a ``fresh`` id, which no task can have yet, its folder is made meanwhile.
+        """
         run = self.draft(new, session=session, folder=folder)
         self._take_place(run)
         try:
             await self._presence.begin(importable=bool(new.spec.get("reference")))
             place = place_of(self._presence.worker)
             begun = asyncio.ensure_future(self.store.begin(new, place, limit=limit))
+            if fresh:
+                self._finishing.prepare(self.home.attempt(new.id, 1))
             begun.add_done_callback(partial(self._begun, run, work))
             task, _ = await whole(begun)
+        except BackburnerError:
+            if fresh:
+                self._finishing.put_away(self.home.attempt(new.id, 1))
+            raise
         finally:
             await self._give_back_place(run)
         return task

@@ -1,7 +1,7 @@
 """The ends of tasks, many at once: each with its event and its signal, in one transaction."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from backburner.model import clock
@@ -12,6 +12,7 @@ from backburner.model.signals import END_SIGNALS, NewSignal, SignalState, activi
 from backburner.model.states import State, sources
 from backburner.model.task import Task
 from backburner.model.telling import end_text
+from backburner.model.values import value
 from backburner.model.wake import IF_PARKED, Wake, wake_of
 from backburner.store.protocol import Output
 from backburner.store.record.rows import (
@@ -26,7 +27,7 @@ from backburner.store.record.transaction import Statements, ending_data, telling
 _SOURCES = {state: sources(state) for state in State}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class End:
     """How an attempt ended, as `Store.finish` is told."""
 

@@ -1,7 +1,6 @@
 """The changes of runs: tasks that an application carries out in itself, and those applications."""
 
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from backburner.model import clock
@@ -10,6 +9,7 @@ from backburner.model.errors import Conflict, LimitReached
 from backburner.model.events import EventKind
 from backburner.model.states import Kind, State
 from backburner.model.task import NewTask, Place, Task
+from backburner.model.values import value
 from backburner.model.worker import Worker
 from backburner.store.record.changes import Changes
 from backburner.store.record.rows import from_database, to_json
@@ -52,7 +52,7 @@ class RunChanges(Changes):
         return bool(await self._count("worker_remove", id=worker_id))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Begin:
     """A task that runs from now on, as `Store.begin` is told."""
 

@@ -12,7 +12,10 @@ import os
 import apsw
 
 _PAGES = 1000
-"""SQLite's own default: at so many pages the log is written back, and starts from its beginning."""
+"""SQLite's own default: at so many pages a log is written back, and starts from its beginning."""
+
+_ENOUGH = 900
+"""At so many a writer writes it back: the next commit has to fit in."""
 
 _FRAME = 4096 + 24
 _HEADER = 32
@@ -42,6 +45,29 @@ def is_grown(database: str) -> bool:
         return os.stat(f"{database}-wal").st_size >= SIZE
     except OSError:
         return False
+
+
+class Log:
+    """The log of a connection that writes: written back after a commit, and not by SQLite within
+
+    one, where whoever waits for that commit would wait for twice as long.
+    """
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._pages = 0
+        connection.set_wal_hook(self._committed)
+
+    def _committed(self, _connection: apsw.Connection, _database: str, pages: int) -> int:
+        self._pages = pages
+        return apsw.SQLITE_OK
+
+    def write_back(self) -> None:
+        """Where it is long enough. The caller holds the write lock; who waited is answered."""
+        if self._pages >= _ENOUGH:
+            with contextlib.suppress(apsw.Error):  # a full disk; the next commit tries again
+                self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            self._pages = 0
 
 
 def keep(connection: apsw.Connection) -> None:

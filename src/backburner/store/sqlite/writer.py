@@ -25,6 +25,7 @@ from backburner.store.record.entrance import Asked, Entrance, Spoilt, answer, ca
 from backburner.store.record.together import Together, groups
 from backburner.store.sqlite.connection import explain
 from backburner.store.sqlite.statements import Statements
+from backburner.store.sqlite.wal import Log
 
 Order = TypeVar("Order")
 Result = TypeVar("Result")
@@ -116,6 +117,7 @@ class Writer:
         """
         self._connection = connection
         self._statements = Statements(connection)
+        self._log = Log(connection)
         self._lock = lock
         self._changed = changed
         self._wake_others = wake_others
@@ -201,6 +203,11 @@ class Writer:
             try:
                 with self._alone() as done:
                     self._commit(done)
+                    # Not for nothing: who looks for work in vain would wake itself, without end.
+                    changed = self._connection.total_changes() != before
+                    # First the callers, who wait.
+                    self._entrance.settle(done, self._changed if changed else None)
+                    self._log.write_back()
             except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear it
                 failure = (
                     explain(error, self._connection.filename)
@@ -213,10 +220,6 @@ class Writer:
                     waiting.error = failure
                 self._entrance.settle(done)
             else:
-                # Not for nothing: who looks for work in vain would wake itself, without end.
-                changed = self._connection.total_changes() != before
-                # First the callers, who wait.
-                self._entrance.settle(done, self._changed if changed else None)
                 if changed:
                     self._wake_others()
             if self._closing:

@@ -200,7 +200,8 @@ def _holding(
 def is_wrapper(pid: int) -> bool:
     """Whether it is a wrapper or holder, or a child of one that has yet to become its command."""
     words = read_proc(pid, "cmdline").decode(errors="replace").split("\0", 5)
-    return words[0] == _NAME or is_holder(words)
+    # Without a word it is in the middle of its exec: whoever spawns goes on before that is over.
+    return words[0] in ("", _NAME) or is_holder(words)
 
 
 def _make_empty(path: str) -> None:

@@ -37,6 +37,8 @@ from bench import (
 )
 from bench.measure import Effort, Row
 from bench.peers import tool_runs
+from bench.shared import growth, latency, logs, reach
+from bench.shared import throughput as shared_throughput
 from bench.table import table
 from bench.workspace import file_system, workspace
 
@@ -61,6 +63,11 @@ BENCHMARKS: dict[str, Benchmark] = {
     "spawn": spawn.run,
     "parked": parked.run,
     "streams": streams.run,
+    "machines": shared_throughput.run,
+    "machines-start": latency.run,
+    "machines-growth": growth.run,
+    "machines-logs": logs.run,
+    "machines-reach": reach.run,
 }
 
 KEEPER_IDLE_S = 600

@@ -23,7 +23,6 @@ from tests.waiting import wait_until
 
 _REPOSITORY = Path(__file__).resolve().parent.parent
 _SETTINGS = {
-    "listen_addresses": "127.0.0.1",
     "max_connections": "300",
     "shared_buffers": "32MB",
     # A machine that loses its power takes the test with it; a server that is killed loses nothing.
@@ -52,7 +51,8 @@ def program(name: str) -> str:
 class Server:
     """One of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, listen: str = "127.0.0.1") -> None:
+        self._listen = listen
         self.folder = Path(tempfile.mkdtemp(prefix="bb-pg-"))
         self.data = self.folder / "data"
         self._numbers = itertools.count()
@@ -67,6 +67,8 @@ class Server:
              "--encoding=UTF8", "--locale=C", "--pgdata", str(self.data)],
             check=True, capture_output=True, cwd=self.folder,
         )  # fmt: skip
+        with open(self.data / "pg_hba.conf", "a") as file:
+            file.write("host all all samenet trust\n")
         self.start()
 
     def _as_user(self, *more: str) -> list[str]:
@@ -79,7 +81,8 @@ class Server:
 
     def start(self) -> None:
         """Start it, and wait until it answers."""
-        settings = [f"--{name}={value}" for name, value in _SETTINGS.items()]
+        given = {**_SETTINGS, "listen_addresses": self._listen}
+        settings = [f"--{name}={value}" for name, value in given.items()]
         with open(self.folder / "log", "ab") as log:
             self._process = subprocess.Popen(
                 [*self._as_user("--pdeathsig", "QUIT"), program("postgres"), "-D", str(self.data),
@@ -108,7 +111,7 @@ class Server:
 
     def address(self, database: str) -> str:
         """Of one database."""
-        return f"postgresql://test@127.0.0.1:{self.port}/{database}"
+        return f"postgresql://test@{self._listen}:{self.port}/{database}"
 
     def create(self, *, fresh: bool = False) -> str:
         """An empty database, or one that holds an empty record, which is quicker; its address."""

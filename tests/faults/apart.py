@@ -18,13 +18,15 @@ _FIRST_PROCESS = ["sh", "-c", '"$@"; exit', "sh"]
 """It collects whatever loses its parent, as the first process of a machine does."""
 
 
-def run_apart(test: str, *, own_user: bool = False, own_pids: bool = False) -> None:
+def run_apart(
+    test: str, *, own_user: bool = False, own_pids: bool = False, own_network: bool = False
+) -> None:
     """Run one test, or all of a file, named from `tests` on; fail with what it says."""
     __tracebackhide__ = True
     unshare = shutil.which("unshare")
     if unshare is None:
         pytest.fail("unshare is missing: install util-linux")
-    options = ["--mount"]
+    options = ["--mount", *(["--net"] if own_network else [])]
     if own_user or os.geteuid() != 0:
         options += ["--user", "--map-root-user"]
     if own_pids:

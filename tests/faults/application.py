@@ -3,7 +3,9 @@
 A program of its own, so that it can be killed. It writes down what it was promised, on disk before
 it goes on: each start that returned an id, and each signal that it was the one to acknowledge.
 
-    python -m tests.faults.application HOME SESSION NAME SECONDS SEED
+    python -m tests.faults.application HOME FOLDER NAME SECONDS SEED
+
+HOME is a folder or the address of a database. The session is named like the folder of its notes.
 """
 
 import asyncio
@@ -25,8 +27,10 @@ from backburner import (
     Session,
     Task,
 )
+from backburner.model.errors import StoreUnusable
 from backburner.runtime.feed import Feed
 from backburner.runtime.signals import SignalService
+from tests.waiting import wait_until_async
 
 LEASE_S = 1.0
 """Short, so that what a dead application held comes back within a round."""
@@ -185,11 +189,11 @@ async def listen(bb: Backburner, session: Session, folder: Path) -> None:
             acknowledged.note(key=signal.key)
 
 
-async def main(home: Path, session_name: str, name: str, seconds: str, seed: int) -> None:
+async def main(address: str, folder: Path, name: str, seconds: str, seed: int) -> None:
     """Run until all is done."""
-    folder = home.parent / session_name
-    async with Backburner.open(home) as bb:
-        session = bb.session(session_name)
+    async with contextlib.AsyncExitStack() as stack:
+        bb = await wait_until_async(lambda: _opened(stack, address))
+        session = bb.session(folder.name)
         listening = asyncio.create_task(listen(bb, session, folder))
         await operate(session, folder, name, seconds, seed)
         listening.cancel()
@@ -197,5 +201,12 @@ async def main(home: Path, session_name: str, name: str, seconds: str, seed: int
             await listening
 
 
+async def _opened(stack: contextlib.AsyncExitStack, address: str) -> Backburner | None:
+    """Its database may be about to come back: an application would be started again."""
+    with contextlib.suppress(StoreUnusable):
+        return await stack.enter_async_context(Backburner.open(address))
+    return None
+
+
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5])))
+    asyncio.run(main(sys.argv[1], Path(sys.argv[2]), sys.argv[3], sys.argv[4], int(sys.argv[5])))

@@ -1,8 +1,9 @@
 """The campaign: kill -9 at random moments under load, then check every promise (A3, X1, X2, E12).
 
 In each round a few applications start, stop and wait for jobs and take signals, and applications,
-keeper and guardian are killed. Then the home is opened again, as a user would, and everything that
-was promised has to be true. The seed is printed; `CAMPAIGN_SEED` chooses the same victims again.
+keeper and guardian are killed, or workers and their database. Then the record is opened again, as a
+user would, and everything that was promised has to be true. The seed is printed; `CAMPAIGN_SEED`
+chooses the same victims again.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ import secrets
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,15 +36,9 @@ from tests.faults.application import (
     notes,
 )
 from tests.faults.functions import FLOOD_LINES
-from tests.faults.record import is_intact
-from tests.faults.victims import (
-    guardians_of,
-    keeper_of,
-    kill,
-    kill_all_of_ours,
-    processes_with,
-    unique_seconds,
-)
+from tests.faults.grounds import WORKERS, Ground, HomeGround, SharedGround
+from tests.faults.victims import processes_with, unique_seconds
+from tests.postgres_server import Server
 from tests.waiting import pause, wait_until, wait_until_async
 
 APPLICATIONS = 3
@@ -53,7 +49,7 @@ PATIENCE_S = 60
 class Round:
     """One round of the campaign, in a session of its own."""
 
-    home: Path
+    ground: Ground
     number: int
     dice: random.Random
     seconds: str = field(default_factory=unique_seconds)
@@ -68,7 +64,7 @@ class Round:
 
     @property
     def folder(self) -> Path:
-        return self.home.parent / self.session
+        return self.ground.folder / self.session
 
     # Destruction
 
@@ -92,8 +88,8 @@ class Round:
 
     def start(self, name: str) -> None:
         """Start an application, again where it was killed."""
-        command = [sys.executable, "-m", "tests.faults.application", str(self.home)]
-        command += [self.session, name, self.seconds, str(self.number)]
+        command = [sys.executable, "-m", "tests.faults.application", self.ground.address]
+        command += [str(self.folder), name, self.seconds, str(self.number)]
         with (self.folder / f"{name}.log").open("ab") as log:
             self.applications[name] = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=REPOSITORY
@@ -106,28 +102,24 @@ class Round:
         assert code in (0, -9), f"{name} ended with {code}:\n{said}"
 
     def kill_somebody(self) -> None:
-        victim = self.dice.choices(
-            ["application", "keeper", "guardian", "both", "all"], [35, 30, 15, 10, 10]
-        )[0]
+        victims = {"application": 35, **self.ground.victims, "all": 10}
+        victim = self.dice.choices(list(victims), list(victims.values()))[0]
+        choice = self.dice.random()
         self.log.append(victim)
         if victim in ("application", "all"):
             name = self.dice.choice(sorted(self.applications))
             self.applications[name].kill()
             self.collect(name)
             self.start(name)
-        if victim in ("both", "all"):
-            kill_all_of_ours(self.home)
-        if victim == "keeper" and (keeper := keeper_of(self.home)):
-            kill(keeper)
-        if victim == "guardian":
-            kill(*guardians_of(self.home))
+        if victim != "application":
+            self.ground.kill(victim, choice)
 
     # Promises
 
     async def check(self) -> int:
         """Everything that was promised; answers how many tasks there were."""
         started = notes(self.folder / "started")
-        async with Backburner.open(self.home) as bb:
+        async with Backburner.open(self.ground.address) as bb:
             session = bb.session(self.session)
             tasks = {task.id: task for task in await session.tasks(limit=10_000)}
             lost = {note["id"] for note in started} - set(tasks)
@@ -237,14 +229,14 @@ class Round:
         assert set(fresh.values()) <= {1}
 
 
-async def campaign(home: Path, rounds: int) -> None:
+async def campaign(ground: Ground, rounds: int) -> None:
     seed = int(os.environ.get("CAMPAIGN_SEED", secrets.randbelow(10**9)))
     print(f"CAMPAIGN_SEED={seed}")
     count = 0
-    async with Backburner.open(home) as bb:
+    async with Backburner.open(ground.address) as bb:
         await bb.set_queue(QUEUE, WIDTH)
     for number in range(rounds):
-        this = Round(home, number, random.Random(f"{seed} {number}"))
+        this = Round(ground, number, random.Random(f"{seed} {number}"))
         try:
             this.run()
             count += await this.check()
@@ -256,17 +248,45 @@ async def campaign(home: Path, rounds: int) -> None:
                 application.kill()
                 application.wait()
     print(f"{rounds} rounds, {count} tasks")
-    assert is_intact(home)
+    ground.check()
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("quarter", range(4))  # side by side: all at once was the longest test
 async def test_promises_hold_through_20_rounds_of_kill_9(home: Path, quarter: int) -> None:
-    await campaign(home, 5)
+    await campaign(HomeGround(home), 5)
 
 
 @pytest.mark.faults
 @pytest.mark.timeout(3600)
 async def test_promises_hold_through_200_rounds_of_kill_9(home: Path) -> None:
-    await campaign(home, 200)
+    await campaign(HomeGround(home), 200)
+
+
+@pytest.fixture
+def shared_ground(home: Path, new_home: Callable[[], Path]) -> Iterator[SharedGround]:
+    """Applications keep copies of output in ``home``."""
+    server = Server()
+    ground = SharedGround(server, [new_home() for _ in range(WORKERS)])
+    yield ground
+    ground.close()
+    server.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("half", range(2))
+async def test_x10_promises_hold_on_four_machines_through_10_rounds_of_kill_9(
+    shared_ground: SharedGround, half: int
+) -> None:
+    """Applications, workers and the database."""
+    await campaign(shared_ground, 5)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(3600)
+async def test_x10_promises_hold_on_four_machines_through_200_rounds_of_kill_9(
+    shared_ground: SharedGround,
+) -> None:
+    await campaign(shared_ground, 200)

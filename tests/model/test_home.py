@@ -50,5 +50,5 @@ def test_the_home_is_the_one_given_or_of_the_environment_or_of_the_user(
 
 @pytest.mark.parametrize("address", ["postgresql://db/x", "postgres://db/x"])
 def test_x10_a_database_is_no_folder(address: str) -> None:
-    with pytest.raises(UsageError, match="no home folder"):
+    with pytest.raises(UsageError, match="no database"):
         resolve_home(address)

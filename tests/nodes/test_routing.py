@@ -93,8 +93,7 @@ async def test_the_line_of_an_agent_is_the_same_in_the_database(
 
 async def _line(shared: Backburner, task_id: str) -> str:
     def ask() -> str:
-        address = shared._address  # pyright: ignore[reportPrivateUsage]
-        with psycopg.connect(address) as connection:
+        with psycopg.connect(shared.home.address) as connection:
             row = connection.execute(
                 "SELECT line FROM backburner.task WHERE id = %s", [task_id]
             ).fetchone()

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.waiting import wait_until
@@ -14,13 +15,20 @@ class WorkerProcess:
     """One of them; its machine is its home."""
 
     def __init__(
-        self, address: str, home: Path, *options: str, folder: Path | None = None, **settings: str
+        self,
+        address: str,
+        home: Path,
+        *options: str,
+        enter: Sequence[str] = (),
+        folder: Path | None = None,
+        **settings: str,
     ) -> None:
+        """``enter`` stands before its command: it may be on a machine of its own."""
         self.home = home
         self._folder = folder
         self._log = home.parent / f"{home.name}.log"
         self._command = [
-            sys.executable, "-m", "backburner.cli", "worker", "--home", str(home),
+            *enter, sys.executable, "-m", "backburner.cli", "worker", "--home", str(home),
             "--concurrency", "8", *options,
         ]  # fmt: skip
         self._environment = {**os.environ, "BACKBURNER_DATABASE": address, **settings}
@@ -28,7 +36,12 @@ class WorkerProcess:
 
     def start(self) -> None:
         """And wait until it takes tasks on."""
-        before = self.said().count("takes on")
+        self.begin()
+        self.until_ready()
+
+    def begin(self) -> None:
+        """Start it, whoever it has to wait for."""
+        self._begins = self.said().count("takes on")
         with open(self._log, "ab") as log:
             self.process = subprocess.Popen(
                 self._command,
@@ -38,8 +51,11 @@ class WorkerProcess:
                 stdout=log,
                 stderr=log,
             )
+
+    def until_ready(self) -> None:
+        """Wait until it takes tasks on; it must not have ended."""
         wait_until(
-            lambda: self.said().count("takes on") > before or self.process.poll() is not None,
+            lambda: self.said().count("takes on") > self._begins or self.process.poll() is not None,
             timeout=60,
             message=self.said,
         )

@@ -1,7 +1,7 @@
 """The door: a home that is open, its sessions, queues and channels."""
 
 import asyncio
-import hashlib
+import contextlib
 import os
 from collections.abc import Callable, Collection
 from functools import partial
@@ -13,7 +13,7 @@ from backburner.app.session import Session
 from backburner.app.signal import Signal
 from backburner.model.channels import Channel
 from backburner.model.errors import UsageError
-from backburner.model.home import Home, is_database, resolve_home
+from backburner.model.home import Home
 from backburner.model.limits import (
     DEFAULT_OWNER,
     DEFAULT_SESSION,
@@ -25,6 +25,7 @@ from backburner.model.session import check_name
 from backburner.model.signals import SignalKind
 from backburner.runtime.approvals import Approvals
 from backburner.runtime.feed import Feed
+from backburner.runtime.home import check_database_installed, home_of
 from backburner.runtime.queues import QueueService
 from backburner.runtime.retention import Rule, prune
 from backburner.runtime.scribe import whole
@@ -52,10 +53,9 @@ if TYPE_CHECKING:
 class Backburner:
     """Background work in one home, open inside `async with Backburner.open()`."""
 
-    def __init__(self, home: Home, settings: Settings, address: str = "") -> None:
+    def __init__(self, home: Home, settings: Settings) -> None:
         self.home = home
         self.settings = settings
-        self._address = address
         self._shared: NodeStore | None = None
         self.elsewhere: Elsewhere | None = None
         """Tools and agents that other machines have, in a shared record."""
@@ -75,22 +75,19 @@ class Backburner:
         ``postgresql://…`` opens a record that many machines share. The folder then holds copies of
         output, and nothing else.
         """
-        settings = settings or settings_from_environment()
-        address = home if isinstance(home, str) and is_database(home) else None
-        if address is None:
-            return cls(Home(resolve_home(home)), settings)
-        name = hashlib.blake2b(address.encode(), digest_size=8).hexdigest()
-        return cls(Home(resolve_home(None) / f"shared-{name}", shared=True), settings, address)
+        return cls(home_of(home), settings or settings_from_environment())
 
     async def __aenter__(self) -> Self:
         store = self._store = await self._open_store()
         self._feed = Feed(store)
         self.tasks = TaskService(store, self.home, self.settings, self._feed)
         if self._shared is not None:
-            from backburner.runtime.mirror import fetch_output  # needs an extra
+            from backburner.runtime.mirror import Copies  # needs an extra
+            from backburner.runtime.remote_input import give
             from backburner.runtime.runs.elsewhere import Elsewhere
 
-            self.tasks.fetch_output = partial(fetch_output, self._shared, self.home)
+            self.tasks.fetch_output = Copies(self._shared, self.home).fetch
+            self.tasks.give_input = partial(give, self._shared)
             self.elsewhere = Elsewhere(self._shared)
             await self.elsewhere.look()
         self.inbox = SignalService(store, self._feed)
@@ -104,10 +101,13 @@ class Backburner:
     async def _open_store(self) -> Store:
         if not self.home.shared:
             return open_store(self.home.root, boot_id(), lambda: making_way(self.home))
+        check_database_installed()
         from backburner.model.worker import new_worker_id
         from backburner.store.postgres.node import open_node  # an extra
 
-        self._shared = shared = await open_node(self._address, new_worker_id())
+        with contextlib.suppress(OSError):  # what needs the folder says so
+            os.makedirs(self.home.root, mode=0o700, exist_ok=True)
+        self._shared = shared = await open_node(self.home.address, new_worker_id())
         return shared
 
     async def _keep_watch(self) -> None:
@@ -149,7 +149,7 @@ class Backburner:
         """The record. For what has no handle of its own."""
         if self._store is None:
             raise UsageError(
-                f"this Backburner is not open, nor is its record, {self.home.database}",
+                f"this Backburner is not open, nor is its record, {self.home.shown}",
                 remedy="use: async with Backburner.open()",
             )
         return self._store
@@ -276,7 +276,7 @@ class Backburner:
 
         take more than ``max_size`` bytes on the disk. Answers how many.
         """
-        rule = Rule.of(self.settings, older_than, max_size)
+        rule = Rule.of(self.settings, older_than, max_size, here=not self.home.shared)
         return (await prune(self.store, self.home, rule)).count
 
     # Queues

@@ -110,6 +110,7 @@ class Task:
             self.id,
             self._scope,
             text,
+            give=self._backburner.tasks.give_input,
             question=question,
             raw=raw,
         )
@@ -118,7 +119,9 @@ class Task:
     async def send_eof(self) -> None:
         """Its standard input has come to its end."""
         backburner = self._backburner
-        await sending.send_eof(backburner.store, backburner.home, self.id, self._scope)
+        await sending.send_eof(
+            backburner.store, self.id, self._scope, give=backburner.tasks.give_input
+        )
 
     async def questions(self) -> list[Question]:
         """What it has asked in its present attempt, oldest first; `open` where nobody answered."""
@@ -152,8 +155,9 @@ class Task:
             streams=streams,
         )
 
-    def cursor_ago(self, seconds: float) -> str | None:
+    async def cursor_ago(self, seconds: float) -> str | None:
         """The cursor of what was written by then, to the nearest earlier mark."""
+        await self._backburner.tasks.fetch_output(self.record)
         at = clock.now() - round(seconds * clock.SECOND)
         return cursor_at(self._backburner.home, self.record, at)
 

@@ -39,11 +39,11 @@ def candidates(argv: list[str]) -> list[Candidate]:
     """What fits the word; ``argv`` is what stands after the option."""
     kind, given, word = _read(argv)
     from backburner.cli.place import place
-    from backburner.store.sqlite.reader import Reader
+    from backburner.runtime.glance import reader_if_current
 
     # An empty value is what a shell hands on of a variable that is not set.
     at = place(given.get("--home") or None, given.get("--session") or None)
-    reader = Reader.if_current(at.home.database)
+    reader = reader_if_current(at.home)
     if reader is None:
         return []
     try:

@@ -1,6 +1,7 @@
 """Output as it is written: the kernel tells when a log grows, so nothing is asked in between.
 
-Output makes no event in the record, hence inotify; the record tells of the start and the end.
+Output makes no event in the record, hence inotify; the record tells of the start and the end. Of a
+task on another machine the record tells all: its output is copied there.
 """
 
 import asyncio
@@ -70,7 +71,7 @@ class _Bell:
         self._watched: set[str] = set()
         self._next = 0.0
         try:
-            self._inotify: Inotify | None = Inotify()
+            self._inotify: Inotify | None = None if self._home.shared else Inotify()
         except OSError:
             self._inotify = None
 
@@ -91,7 +92,8 @@ class _Bell:
 
     async def wait(self) -> None:
         """Until there may be something new; not more often than the floor."""
-        timeout = None if self._watched else _WITHOUT_INOTIFY_S
+        told = self._watched or self._home.shared
+        timeout = None if told else _WITHOUT_INOTIFY_S
         try:
             async with asyncio.timeout(timeout):
                 await self._rung.wait()

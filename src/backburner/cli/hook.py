@@ -22,7 +22,8 @@ def hooked(name: str, home: str | None, session: str | None) -> int:
     occasion(name, {})  # before anything is read
     at = occasion(name, read_input(_STDIN))
     there = place(home, session)
-    if not at.takes or not os.path.exists(there.home.database):
+    there_is_one = there.home.shared or os.path.exists(there.home.database)
+    if not at.takes or not there_is_one:
         return exits.DONE
     named = session is not None or bool(os.environ.get("BACKBURNER_SESSION"))
     sessions = [there.session] if named else at.sessions()

@@ -112,7 +112,7 @@ def _print_table(listing: Listing, at: Place, pages: Iterator[list[Task]], *, mo
 def no_tasks(listing: Listing, at: Place) -> str:
     """A plain sentence for an empty list."""
     which = f"no {listing.state} tasks" if listing.state else "no tasks"
-    if not at.home.root.exists():
+    if not at.home.shared and not at.home.root.exists():
         return f"{which}: the home {at.home.root} does not exist yet"
     return which if listing.all_sessions else f"{which} in session {at.session!r}"
 

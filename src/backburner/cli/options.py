@@ -17,7 +17,8 @@ HomeOption = Annotated[
     typer.Option(
         "--home",
         metavar="DIR",
-        help="The home folder. [BACKBURNER_HOME; else the user's state folder]",
+        help="The home folder, or postgresql://… for a record of many machines. "
+        "[BACKBURNER_HOME; else the user's state folder]",
     ),
 ]
 SessionOption = Annotated[

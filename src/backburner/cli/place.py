@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backburner.cli.guard import details_belong_to
-from backburner.model.home import Home, resolve_home
+from backburner.model.home import Home
 from backburner.model.limits import DEFAULT_OWNER, DEFAULT_SESSION
+from backburner.runtime.home import home_of
 from backburner.store.protocol import Scope
 
 if TYPE_CHECKING:
@@ -36,8 +37,14 @@ class Place:
 
 def place(home: str | None, session: str | None) -> Place:
     """From the options of a command."""
-    root = resolve_home(home)
-    details_belong_to(root)
+    there = home_of(home)
+    details_belong_to(there.root)
+    owner = os.environ.get("BACKBURNER_OWNER") or DEFAULT_OWNER
+    return Place(there, session_named(session), owner)
+
+
+def session_named(session: str | None) -> str:
+    """The session that the option or the environment names."""
     if session is None:
         session = os.environ.get("BACKBURNER_SESSION") or DEFAULT_SESSION
     if not session:
@@ -48,7 +55,20 @@ def place(home: str | None, session: str | None) -> Place:
         from backburner.model.session import check_name
 
         check_name(session)
-    return Place(Home(root), session, os.environ.get("BACKBURNER_OWNER") or DEFAULT_OWNER)
+    return session
+
+
+def place_in_folder(home: str | None, session: str | None, what: str) -> Place:
+    """The same for what only a home folder has."""
+    at = place(home, session)
+    if at.home.shared:
+        from backburner.model.errors import UsageError
+
+        raise UsageError(
+            f"{what}, and this record is in a database",
+            remedy="give a folder to --home; what many machines share is carried out by workers",
+        )
+    return at
 
 
 def act(at: Place, work: "Callable[[Backburner, Session], Awaitable[int]]") -> int:
@@ -58,7 +78,7 @@ def act(at: Place, work: "Callable[[Backburner, Session], Awaitable[int]]") -> i
     from backburner.app import Backburner
 
     async def main() -> int:
-        async with Backburner.open(at.home.root) as backburner:
+        async with Backburner.open(at.home.where) as backburner:
             return await work(backburner, backburner.session(at.session, owner=at.owner))
 
     return asyncio.run(main())

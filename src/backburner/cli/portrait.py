@@ -50,6 +50,8 @@ class Portrait:
     processes: list[ProcessUse]
     questions: list[Question]
     output: Chunk
+    attachable: bool
+    """Whether its terminal, where it has one, is on this machine."""
 
     def document(self) -> dict[str, Any]:
         """The task as JSON, and what `show` adds."""
@@ -155,7 +157,9 @@ class Portrait:
         return {
             Input.NONE: "",
             Input.PIPE: f"backburner send {self.task.id} TEXT, then --eof",
-            Input.PTY: f"a terminal: backburner attach {self.task.id}",
+            Input.PTY: f"a terminal: backburner attach {self.task.id}"
+            if self.attachable
+            else f"a terminal: backburner send {self.task.id} TEXT",
         }[input_of(self.task.record.spec)]
 
     def _progress(self) -> str:
@@ -203,6 +207,7 @@ async def look_at(backburner: Backburner, task: Task) -> Portrait:
         processes=processes_of(backburner.home, task.record),
         questions=await task.questions(),
         output=output,
+        attachable=not backburner.home.shared,
     )
 
 

@@ -12,6 +12,7 @@ wake/              a datagram socket for each process that listens
 secrets/           the keys of webhooks, 0600
 token              the token of the local user for the HTTP API, 0600
 launches           environment and folder of the starts that are still to come, 0600
+node               in the folder of a worker of a shared record: which one it is
 trash/             folders of forgotten tasks, on their way out
 tasks/ID.ATTEMPT/  output.log, stderr.log, marks, input (a socket), and wrapper, which becomes
                    result.json; what the job says of itself: report, answers/, artifacts/,
@@ -20,9 +21,10 @@ tasks/ID.ATTEMPT/  output.log, stderr.log, marks, input (a socket), and wrapper,
 
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from backburner.model.database import is_database, without_password
 from backburner.model.errors import UsageError
 from backburner.model.values import value
 
@@ -99,8 +101,24 @@ class Home:
     """The folder that holds everything of one Backburner."""
 
     root: Path
-    shared: bool = False
-    """Whether the record is a database of many machines: it has no keeper then, but nodes."""
+    address: str = field(default="", repr=False)
+    """Of the database of many machines that holds the record, where it is not in the folder. It may
+    hold a password."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether the record is a database of many machines: it has no keeper then, but nodes."""
+        return bool(self.address)
+
+    @property
+    def where(self) -> str:
+        """What `Backburner.open` is given for it; not to be shown."""
+        return self.address or str(self.root)
+
+    @property
+    def shown(self) -> str:
+        """The same for people."""
+        return without_password(self.address) if self.address else str(self.root)
 
     @property
     def database(self) -> str:
@@ -172,6 +190,11 @@ class Home:
         return f"{self.root}/token"
 
     @property
+    def node(self) -> str:
+        """The name of the worker whose folder this is; see `runtime.node`."""
+        return f"{self.root}/node"
+
+    @property
     def launches(self) -> str:
         """What the starts that are still to come will need; see `work.handover`."""
         return f"{self.root}/launches"
@@ -181,21 +204,48 @@ class Home:
         return AttemptFolder(f"{self.root}/tasks/{task_id}.{attempt}")
 
 
-def is_database(text: str) -> bool:
-    """Whether it is the address of a record that many machines share, and no folder."""
-    return text.startswith(("postgresql://", "postgres://"))
+def named_home(given: str | os.PathLike[str] | None) -> Home:
+    """The home that is given, or BACKBURNER_HOME, or the user's own.
+
+    An address of a database has a folder of its own for copies of output.
+    """
+    text = _named(given)
+    if not is_database(text):
+        return Home(resolve_home(given))
+    return shared_home(text)
+
+
+def shared_home(address: str) -> Home:
+    """The record in this database."""
+    import hashlib  # `backburner ls` of a folder does without
+
+    name = hashlib.blake2b(without_password(address).encode(), digest_size=8).hexdigest()
+    return Home(own_folder() / f"shared-{name}", address)
 
 
 def resolve_home(given: str | os.PathLike[str] | None) -> Path:
     """The home folder: given, or BACKBURNER_HOME, or the platform's state folder."""
-    text = os.fspath(given) if given is not None else os.environ.get("BACKBURNER_HOME", "")
+    text = _named(given)
     if is_database(text):
         raise UsageError(
-            "a database is no home folder",
-            remedy="in Python: Backburner.open(address); on a machine: backburner worker",
+            "a folder is needed here, and no database", remedy="give the home folder to --home"
         )
     if text:
         return Path(os.path.abspath(os.path.expanduser(text)))
+    return _state_folder()
+
+
+def own_folder() -> Path:
+    """Where this user's things of all records lie."""
+    named = _named(None)
+    return _state_folder() if is_database(named) else resolve_home(None)
+
+
+def _named(given: str | os.PathLike[str] | None) -> str:
+    return os.fspath(given) if given is not None else os.environ.get("BACKBURNER_HOME", "")
+
+
+def _state_folder() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Application Support" / "backburner"
     state = os.environ.get("XDG_STATE_HOME")

@@ -15,6 +15,7 @@ from backburner.model.errors import StoreError
 from backburner.model.home import Home
 from backburner.model.states import ErrorKind, State
 from backburner.runtime.children import stop_left_children
+from backburner.runtime.contact import Contact
 from backburner.runtime.runs.recovery import why_not_again
 from backburner.store.engine import Job
 from backburner.store.postgres.node import NodeStore
@@ -47,10 +48,13 @@ async def keep_seeing_to_the_dead(
 
     ``look`` is what else it looks at now and then.
     """
+    contact = Contact(silent_s)
     while True:
-        await asyncio.sleep(silent_s / 2)
+        await asyncio.sleep(silent_s / 3)
         with contextlib.suppress(StoreError):
             await look()
+            if not contact.holds():
+                continue
             own = {(task.id, task.attempt) for task in await store.kept()}
             await see_to_the_dead(store, home, silent_s, own, _log.warning)
 

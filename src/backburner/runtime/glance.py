@@ -14,6 +14,7 @@ from backburner.model.signals import INBOX, SignalState
 from backburner.model.states import ACTIVE, State
 from backburner.model.task import Task
 from backburner.store.protocol import Scope
+from backburner.store.record import reading
 from backburner.store.record.reading import within
 from backburner.store.sqlite.filesystem import refuse_network
 from backburner.store.sqlite.reader import Reader
@@ -86,7 +87,18 @@ class Glance:
             call_keeper(self.home)
 
 
-def _open_reader(home: Home) -> Reader | None:
+def reader_if_current(home: Home) -> reading.Reader | None:
+    """A reader where the record is there and needs no migration."""
+    if not home.shared:
+        return Reader.if_current(home.database)
+    from backburner.store.postgres.reader import reader_if_current as of_database
+
+    return of_database(home.address)
+
+
+def _open_reader(home: Home) -> reading.Reader | None:
+    if home.shared:
+        return _reader_of_database(home)
     try:
         os.stat(home.database)
     except FileNotFoundError:
@@ -99,12 +111,21 @@ def _open_reader(home: Home) -> Reader | None:
     refuse_network(home.root)
     reader = Reader.if_current(home.database)
     if reader is None:
-        _bring_up_to_date(home)
+        bring_up_to_date(home)
         reader = Reader(home.database)
     return reader
 
 
-def _bring_up_to_date(home: Home) -> None:
+def _reader_of_database(home: Home) -> reading.Reader:
+    from backburner.runtime.home import check_database_installed
+
+    check_database_installed()
+    from backburner.store.postgres.reader import open_reader
+
+    return open_reader(home.address)
+
+
+def bring_up_to_date(home: Home) -> None:
     """Opening the store for writing is what applies migrations."""
     import asyncio
 

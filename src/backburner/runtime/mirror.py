@@ -7,17 +7,25 @@ as if it had been written here.
 import asyncio
 import contextlib
 import os
+import secrets
+import shutil
+import time
 from collections.abc import Callable
 
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.states import State
 from backburner.model.task import Task
-from backburner.store.postgres.mirror import Mirror, Mirrored
+from backburner.runtime.output import measure_output
+from backburner.store.postgres.mirror import Mirror, Mirrored, version_of
 from backburner.store.postgres.node import NodeStore
 from backburner.work.log.stream import read_stream
 from backburner.work.shell import log_bounds
 
 _EVERY_S = 1.0
+_SWEEP_EVERY_S = 3600.0
+_UNUSED_S = 86400.0
+_COPIED = "copied"
+"""In a folder of copies: the number of the task that they are of."""
 _BLOCK = 4096
 """A hole begins and ends with one; what is around it would be read as zeros."""
 
@@ -46,14 +54,17 @@ class Copier:
     async def copy(self, task: Task) -> None:
         """What there is now."""
         folder = self._home.attempt(task.id, task.attempt)
+        grown: list[Mirrored] = []
         for name, path in _streams(folder).items():
             read = await asyncio.to_thread(read_stream, path, bounds=log_bounds(task.spec))
-            key = (task.id, task.attempt, name)
-            if read.total == self._copied.get(key, 0):
-                continue
-            pieces = [(piece.offset, piece.data) for piece in read.segments]
-            await self._store.put_output(task.id, Mirrored(task.attempt, name, read.total, pieces))
-            self._copied[key] = read.total
+            if read.total != self._copied.get((task.id, task.attempt, name), 0):
+                pieces = [(piece.offset, piece.data) for piece in read.segments]
+                grown.append(Mirrored(task.attempt, name, read.total, pieces))
+        if not grown:
+            return
+        await self._store.put_output(task.id, grown, measure_output(folder))
+        for stream in grown:
+            self._copied[task.id, task.attempt, stream.stream] = stream.total
 
     def forget(self, task_id: str) -> None:
         """It has ended."""
@@ -61,20 +72,78 @@ class Copier:
             del self._copied[key]
 
 
-async def fetch_output(store: Mirror, home: Home, task: Task) -> None:
-    """Have what the record has of the output of a task's last attempt."""
-    folder = home.attempt(task.id, task.attempt)
-    for output in await store.outputs(task.id, task.attempt):
-        await asyncio.to_thread(_lay_out, folder, output)
+class Copies:
+    """What a reader has of the output of tasks on other machines, in a folder of its own."""
 
+    def __init__(self, store: Mirror, home: Home) -> None:
+        self._store = store
+        self._home = home
+        self._swept = -_SWEEP_EVERY_S
 
-def _lay_out(folder: AttemptFolder, output: Mirrored) -> None:
-    path = _streams(folder)[output.stream]
-    with contextlib.suppress(FileNotFoundError):
-        if os.stat(path).st_size >= output.total:  # the log itself, or the newest copy
+    async def fetch(self, task: Task) -> None:
+        """Have what the record has of the output of a task's last attempt that has written."""
+        await self._sweep()
+        attempts = range(1, task.attempt + 1) if task.started_at is None else (task.attempt,)
+        had: set[str] = set()
+        for attempt in attempts:
+            folder = self._home.attempt(task.id, attempt)
+            if await asyncio.to_thread(_is_of, folder, task):
+                had |= _versions(folder, attempt)
+        for output in await self._store.outputs(task.id, had):
+            folder = self._home.attempt(task.id, output.attempt)
+            if not _is_original(folder):
+                await asyncio.to_thread(_lay_out, folder, task, output)
+
+    async def _sweep(self) -> None:
+        """Copies that nobody has looked at for a day are fetched again where they are wanted."""
+        if time.monotonic() - self._swept < _SWEEP_EVERY_S:
             return
+        self._swept = time.monotonic()
+        await asyncio.to_thread(_remove_unused, self._home)
+
+
+def _remove_unused(home: Home) -> None:
+    with contextlib.suppress(FileNotFoundError), os.scandir(home.tasks) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                old = time.time() - entry.stat().st_mtime > _UNUSED_S
+                if old and os.path.exists(f"{entry.path}/{_COPIED}"):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _is_of(folder: AttemptFolder, task: Task) -> bool:
+    """Whether there are copies of this task, and of no other that had its id before."""
+    try:
+        with open(f"{folder.path}/{_COPIED}", encoding="ascii") as file:
+            if file.read() == str(task.seq):
+                os.utime(folder.path)  # somebody looks at them
+                return True
+    except FileNotFoundError:
+        return False
+    shutil.rmtree(folder.path, ignore_errors=True)
+    return False
+
+
+def _is_original(folder: AttemptFolder) -> bool:
+    """Whether the attempt was carried out here: its log is no copy."""
+    return os.path.exists(folder.log) and not os.path.exists(f"{folder.path}/{_COPIED}")
+
+
+def _versions(folder: AttemptFolder, attempt: int) -> set[str]:
+    found: set[str] = set()
+    for stream, path in _streams(folder).items():
+        with contextlib.suppress(FileNotFoundError):
+            found.add(version_of(attempt, stream, os.stat(path).st_size))
+    return found
+
+
+def _lay_out(folder: AttemptFolder, task: Task, output: Mirrored) -> None:
+    path = _streams(folder)[output.stream]
     os.makedirs(folder.path, mode=0o700, exist_ok=True)
-    fresh = f"{path}.{os.getpid()}"
+    fresh = f"{path}.{secrets.token_hex(4)}"  # several may lay out the same at once
+    with open(fresh, "x", encoding="ascii") as file:
+        file.write(str(task.seq))
+    os.rename(fresh, f"{folder.path}/{_COPIED}")
     fd = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         os.truncate(fd, output.total)
@@ -90,4 +159,4 @@ def _lay_out(folder: AttemptFolder, output: Mirrored) -> None:
 
 
 def _streams(folder: AttemptFolder) -> dict[str, str]:
-    return {"output": folder.log, "stderr": folder.stderr}
+    return {"output": folder.log, "stderr": folder.stderr, "marks": folder.marks}

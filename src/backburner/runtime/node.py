@@ -26,7 +26,9 @@ from backburner.model.node import NodeKind
 from backburner.model.task import Task
 from backburner.runtime.feed import Feed
 from backburner.runtime.fencing import end_fenced_off
+from backburner.runtime.remote_input import InputCarrier
 from backburner.runtime.runs.folders import missing_folder
+from backburner.runtime.scribe import insist
 from backburner.runtime.station import Station
 from backburner.runtime.worker import ProcessWorker
 from backburner.store.postgres.node import NodeStore, open_node
@@ -62,6 +64,7 @@ class Node:
         self._report = report
         self._feed = Feed(store)
         self._worker = ProcessWorker(store, home, settings, report)
+        self._inputs = InputCarrier(store, home, report)
         row = NodeRow(
             store.node,
             NodeKind.WORKER,
@@ -84,14 +87,16 @@ class Node:
         ours = {(task.id, task.attempt) for task in await self._store.kept()}
         await end_fenced_off(self._home, ours, self._report)
         await self._worker.adopt()
+        inputs = asyncio.create_task(self._inputs.run())
         serving = asyncio.create_task(self._station.run())
         try:
             while not serving.done() or not self._worker.idle:
                 await self._look()
             await serving
         finally:
-            serving.cancel()
-            await asyncio.wait([serving])
+            for each in (serving, inputs):
+                each.cancel()
+            await asyncio.wait([serving, inputs])
             await self._worker.close()
             with contextlib.suppress(StoreError):
                 await self._station.leave()
@@ -106,9 +111,9 @@ class Node:
 
     # What the station asks of its crew
 
-    def look_again(self) -> None:
-        """See Crew.look_again."""
-        self._worker.look_again()
+    def take_up(self, task: Task) -> None:
+        """See Crew.take_up."""
+        self._worker.start(task)
 
     def unfit(self, task: Task) -> str | None:
         """See Crew.unfit: a folder that is not here may be on another machine."""
@@ -124,7 +129,7 @@ class Node:
         await self._worker.end_what_is_lost()
 
 
-class Beside(Protocol):
+class Drains(Protocol):
     """What carries out tools and agents in the process of a node."""
 
     async def drain(self) -> None:
@@ -132,8 +137,11 @@ class Beside(Protocol):
         ...
 
 
+Beside = Callable[[], contextlib.AbstractAsyncContextManager[Drains]]
+"""Opens it, once the record is there."""
+
+
 async def work(
-    address: str,
     home: Home,
     terms: Terms,
     *,
@@ -143,8 +151,24 @@ async def work(
 ) -> None:
     """Be a node until SIGTERM or SIGINT: the first one drains it, the second one ends it."""
     place = NodeHome(home)
-    store = await open_node(address, place.name)
-    node = Node(store, home, Settings.from_environment(), terms=terms, report=report)
+    try:
+        if place.has_worked:  # jobs may depend on it, which go on meanwhile
+            store = await insist(lambda: open_node(home.address, place.name), report)
+        else:
+            store = await open_node(home.address, place.name)
+        node = Node(store, home, Settings.from_environment(), terms=terms, report=report)
+        try:
+            async with beside() as runs:
+                await _until_told(node, runs, lambda: announce(place.name), report)
+        finally:
+            await store.close()
+    finally:
+        place.close()
+
+
+async def _until_told(
+    node: Node, runs: Drains, announce: Callable[[], None], report: Callable[[str], None]
+) -> None:
     running = asyncio.create_task(node.run())
     draining: list[asyncio.Task[None]] = []
 
@@ -154,21 +178,17 @@ async def work(
                 task.cancel()
             return
         report("takes on nothing more, and leaves when the last task has ended")
-        draining.extend(asyncio.create_task(each.drain()) for each in (node, beside))
+        draining.extend(asyncio.create_task(each.drain()) for each in (node, runs))
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leave)
-    announce(place.name)
-    try:
-        await asyncio.wait([running])
-        if draining:
-            await asyncio.wait(draining)
-        if not running.cancelled():
-            running.result()
-    finally:
-        await store.close()
-        place.close()
+    announce()
+    await asyncio.wait([running])
+    if draining:
+        await asyncio.wait(draining)
+    if not running.cancelled():
+        running.result()
 
 
 class NodeHome:
@@ -177,7 +197,7 @@ class NodeHome:
     def __init__(self, home: Home) -> None:
         """Conflict where another process is this node."""
         os.makedirs(home.root, mode=0o700, exist_ok=True)
-        self._fd = os.open(f"{home.root}/node", os.O_RDWR | os.O_CREAT, 0o600)
+        self._fd = os.open(home.node, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -191,6 +211,7 @@ class NodeHome:
             os.write(self._fd, name.encode())
             os.fsync(self._fd)
         self.name = name
+        self.has_worked = os.path.isdir(home.tasks)
 
     def close(self) -> None:
         """Somebody else may be this node now."""

@@ -51,15 +51,25 @@ def describe(home: Home, task: Task) -> dict[str, Any]:
     attempt = attempt_with_output(home, task)
     folder = home.attempt(task.id, attempt)
     running = not task.state.terminal or bool(task.leftovers) or attempt != task.attempt
-    output = measure_output(folder) if running else None
+    measured = running and not home.shared  # of what runs elsewhere the record says it
+    output = measure_output(folder) if measured else None
     return task_document(
         task,
         home,
         output_bytes=output.total if output else task.output_bytes,
         dropped_bytes=output.dropped if output else task.dropped_bytes,
-        cursor=end_cursor(folder, attempt),
+        cursor=_cursor_in_record(task, folder, attempt)
+        if home.shared
+        else end_cursor(folder, attempt),
         artifacts=artifacts_of(folder),
     )
+
+
+def _cursor_in_record(task: Task, folder: AttemptFolder, attempt: int) -> str:
+    """Where two logs are kept apart, after what was copied here: so far it was read."""
+    if task.spec.get("separate_stderr") or attempt != task.attempt:
+        return end_cursor(folder, attempt)
+    return str(Cursor(attempt, task.output_bytes))
 
 
 def read_task_output(

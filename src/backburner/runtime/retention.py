@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from backburner.model import clock
 from backburner.model.clock import Instant
+from backburner.model.errors import UsageError
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.signals import SignalState
@@ -41,10 +42,26 @@ class Rule:
     """The oldest, until the folders of the tasks take no more bytes on the disk than this."""
 
     @classmethod
-    def of(cls, settings: Settings, older_than_s: float | None, max_size: int | None) -> "Rule":
-        """What was asked for; the settings where nothing was."""
+    def of(
+        cls,
+        settings: Settings,
+        older_than_s: float | None,
+        max_size: int | None,
+        *,
+        here: bool = True,
+    ) -> "Rule":
+        """What was asked for; the settings where nothing was.
+
+        What tasks take is known where their folders are: UsageError where that is not ``here``.
+        """
+        if max_size is not None and not here:
+            raise UsageError(
+                "the folders of these tasks are on other machines",
+                remedy="prune by age: --older-than 7d, older_than=7 * 86400",
+            )
         if older_than_s is None and max_size is None:
-            older_than_s, max_size = settings.retention_s, settings.max_size or None
+            older_than_s = settings.retention_s
+            max_size = (settings.max_size or None) if here else None
         if older_than_s is None:
             return cls(None, max_size)
         return cls(clock.now() - round(older_than_s * clock.SECOND), max_size)

@@ -1,9 +1,10 @@
 """Sending something to a running task: the answer to its question, else input, else a message."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from backburner.model.errors import InputNotYet, InputRefused, NobodyAsked, NotFound, UsageError
-from backburner.model.home import AttemptFolder, Home
+from backburner.model.home import Home
 from backburner.model.input import Input
 from backburner.model.limits import ANSWER_MAX_BYTES
 from backburner.model.questions import Question
@@ -24,6 +25,23 @@ _TURN_S = 5.0
 """For one whose turn has not come: its queue, its time or another task may keep it for hours."""
 
 
+Give = Callable[[Task, bytes | None], Awaitable[None]]
+"""Gives something to the input of a task that runs; None is its end."""
+
+
+def give_here(home: Home) -> Give:
+    """To those of a home folder: they run on this machine."""
+
+    async def give(task: Task, data: bytes | None) -> None:
+        folder = home.attempt(task.id, task.attempt)
+        if data is None:
+            await asyncio.to_thread(job_input.send_eof, folder)
+        else:
+            await asyncio.to_thread(job_input.send, folder, data)
+
+    return give
+
+
 async def send(
     store: Store,
     home: Home,
@@ -31,6 +49,7 @@ async def send(
     scope: Scope,
     text: str,
     *,
+    give: Give,
     question: str | None = None,
     raw: bool = False,
 ) -> str | None:
@@ -59,18 +78,16 @@ async def send(
     if takes_messages(task):
         await _send_message(store, home, task, scope, text)
         return None
-    folder = _folder_with_input(home, await _started(store, task, scope))
+    started = _with_input(await _started(store, task, scope))
     # What the Enter key of a terminal sends; programs that read keys one by one know no other.
     enter = b"\r" if input_of(task.spec) is Input.PTY else b"\n"
-    await asyncio.to_thread(job_input.send, folder, data if raw else data + enter)
+    await give(started, data if raw else data + enter)
     return None
 
 
-async def send_eof(store: Store, home: Home, task_id: str, scope: Scope) -> None:
+async def send_eof(store: Store, task_id: str, scope: Scope, *, give: Give) -> None:
     """Its input has come to its end."""
-    task = await _started(store, await _task(store, task_id, scope), scope)
-    folder = _folder_with_input(home, task)
-    await asyncio.to_thread(job_input.send_eof, folder)
+    await give(_with_input(await _started(store, await _task(store, task_id, scope), scope)), None)
 
 
 def takes_messages(task: Task) -> bool:
@@ -184,7 +201,8 @@ async def _started(store: Store, task: Task, scope: Scope) -> Task:
     return task
 
 
-def _folder_with_input(home: Home, task: Task) -> AttemptFolder:
+def _with_input(task: Task) -> Task:
+    """The task, where it can be given some."""
     if task.state.terminal:
         raise InputRefused(f"{task.id} has ended", remedy=f"see how: backburner show {task.id}")
     if input_of(task.spec) is Input.NONE:
@@ -196,4 +214,4 @@ def _folder_with_input(home: Home, task: Task) -> AttemptFolder:
         raise InputNotYet(
             f"{task.id} has not started yet", remedy="send again when it runs; nothing was sent"
         )
-    return home.attempt(task.id, task.attempt)
+    return task

@@ -20,9 +20,11 @@ from backburner.model.limits import Settings
 from backburner.model.node import Node
 from backburner.model.states import ErrorKind
 from backburner.model.task import Task
+from backburner.runtime.contact import Contact
 from backburner.runtime.dead_nodes import see_to_the_dead
 from backburner.runtime.feed import Feed
 from backburner.runtime.mirror import Copier
+from backburner.runtime.retention import Rule, prune
 from backburner.runtime.schedules.clockwork import Clockwork
 from backburner.runtime.scribe import insist
 from backburner.runtime.unstarted import leave_result
@@ -34,6 +36,7 @@ from backburner.store.postgres.nodes import lines_of
 _OVER = frozenset({EventKind.FINISHED, EventKind.REQUEUED, EventKind.FAILED_TRY})
 _BEATS = 6
 """A node says so many times that it lives before it would be taken for dead."""
+_PRUNE_EVERY_S = 3600.0
 _NOBODY = 0
 """No worker of the engine has this number."""
 
@@ -41,8 +44,8 @@ _NOBODY = 0
 class Crew(Protocol):
     """What carries out the work that is brought here."""
 
-    def look_again(self) -> None:
-        """Something was taken: begin it, or see that it has ended."""
+    def take_up(self, task: Task) -> None:
+        """Begin it, as soon as there is room."""
         ...
 
     def unfit(self, task: Task) -> str | None:
@@ -75,11 +78,11 @@ class Station:
     ) -> None:
         self._store = store
         self._home = home
+        self._settings = settings
         self._feed = feed
         self._node = node
         self._crew = crew
         self._report = report
-        self._number = _NOBODY
         self._beside: list[asyncio.Task[None]] = []
         self._known = asyncio.Event()
         self._copier = Copier(store, home, report)
@@ -110,16 +113,15 @@ class Station:
         if node == self._node:
             return
         self._node = node
-        await self._store.put_node(node, self._number)
+        await self._store.put_node(node, self._engine.number or _NOBODY)
         self._engine.take_from(lines_of(node))
 
     async def drain(self) -> None:
         """Take on nothing more; `run` returns when the last job has ended."""
         self._engine.stop()
         self._node = replace(self._node, draining=True)
-        if self._number != _NOBODY:
-            with contextlib.suppress(StoreError):  # it is said again with each beat
-                await self._store.put_node(self._node, self._number)
+        with contextlib.suppress(StoreError):  # it is said again with each beat
+            await self._store.put_node(self._node, self._engine.number or _NOBODY)
 
     async def run(self) -> None:
         """Take jobs, until it was drained and the last of them has ended. Cancelled, it stops at
@@ -131,11 +133,11 @@ class Station:
             asyncio.create_task(self._copier.run()),
             asyncio.create_task(self._see_to_others()),
             asyncio.create_task(self._wake_the_engine()),
+            asyncio.create_task(self._prune()),
         ]
         await self._engine.run()
 
     async def _appear(self, number: int) -> None:
-        self._number = number
         await insist(lambda: self._store.put_node(self._node, number), self._report)
         self._known.set()
 
@@ -144,24 +146,22 @@ class Station:
     async def _carry_out(self, job: Job) -> None:
         """One job of the engine: it lasts for as long as the attempt is here."""
         async with self._feed.of_task(job.task, _OVER) as bell:
-            if not await self._is_for_us(job):
+            task = await self._taken(job)
+            if task is None:
                 return
-            self._crew.look_again()
-            while True:
+            self._crew.take_up(task)
+            while task is not None and task.attempt == job.attempt and not task.state.terminal:
+                await bell.wait()
                 bell.clear()
                 task = await insist(lambda: self._store.get(job.task), self._report)
-                if task is None or task.attempt != job.attempt or task.state.terminal:
-                    self._copier.forget(job.task)
-                    self._crew.look_again()  # it may have ended before it could begin
-                    return
-                await bell.wait()
+            self._copier.forget(job.task)
 
-    async def _is_for_us(self, job: Job) -> bool:
+    async def _taken(self, job: Job) -> Task | None:
         """Take it, unless another one should."""
         self._store.undecided.add(job.task)
         try:
             task = await insist(lambda: self._store.take(job), self._report)
-            return task is not None and not await self._is_handed_on(job, task)
+            return None if task is None or await self._is_handed_on(job, task) else task
         finally:
             self._store.undecided.discard(job.task)
 
@@ -197,25 +197,43 @@ class Station:
                 async with asyncio.timeout(wait):
                     await self._bell.wait()
             except TimeoutError:
-                with contextlib.suppress(Exception):
-                    await self._store.wake_engine()
+                await self._engine.look()
 
     # The others
 
     async def _see_to_others(self) -> None:
         """Again and again."""
+        contact = Contact(self._node.silent_s)
         while True:
             await asyncio.sleep(self._node.silent_s / _BEATS)
             try:
-                if self._node.draining:  # the engine says nothing of who takes no jobs
-                    await self._store.put_node(self._node, self._number)
+                await self._be_heard_of()
                 await self._crew.end_what_is_lost()
                 own = {(task.id, task.attempt) for task in await self._store.kept()}
-                await see_to_the_dead(
-                    self._store, self._home, self._node.silent_s, own, self._report
-                )
+                if contact.holds():
+                    await see_to_the_dead(
+                        self._store, self._home, self._node.silent_s, own, self._report
+                    )
             except Exception as error:  # noqa: BLE001 - the next look may do
                 self._report(f"dead nodes: {type(error).__name__}: {error}")
+
+    async def _be_heard_of(self) -> None:
+        """The engine's worker says that it lives, but not while it only waits for its last jobs."""
+        number = self._engine.number
+        if number is not None and not await self._store.is_worker(number):
+            self._report("the others took this machine for dead: it begins anew")
+            self._engine.begin_anew()
+        if self._engine.number is None or self._node.draining:
+            await self._store.put_node(self._node, self._engine.number or _NOBODY)
+
+    async def _prune(self) -> None:
+        """Forget what is old, as every node does, and the folders here of what is forgotten."""
+        while True:
+            try:
+                await prune(self._store, self._home, Rule.of(self._settings, None, None))
+            except Exception as error:  # noqa: BLE001 - in an hour again
+                self._report(f"old tasks were not forgotten: {type(error).__name__}: {error}")
+            await asyncio.sleep(_PRUNE_EVERY_S)
 
     async def leave(self) -> None:
         """After `run`: it is no worker of the engine, and its time to come back is counted."""
@@ -225,5 +243,4 @@ class Station:
         if self._beside:
             await asyncio.wait(self._beside)
         await self._clockwork.close()
-        self._number = _NOBODY
         await self._store.put_node(replace(self._node, draining=False), _NOBODY)

@@ -34,6 +34,7 @@ from backburner.runtime.ordering import failed_before
 from backburner.runtime.output import describe
 from backburner.runtime.runs.lock import is_alive
 from backburner.runtime.scribe import whole
+from backburner.runtime.sending import Give, give_here
 from backburner.runtime.unstarted import ask_to_stop, leave_result
 from backburner.store.protocol import Scope, Store
 from backburner.work import handover, shell
@@ -82,6 +83,8 @@ class TaskService:
         """The end of a task that this process itself carries out; None for all others."""
         self.fetch_output: Callable[[Task], Awaitable[None]] = _it_is_here
         """Have what a task has written here, where it runs on another machine."""
+        self.give_input: Give = give_here(home)
+        """Give something to the input of a task that runs."""
 
     async def see_to_keeper(self) -> None:
         """Call a keeper where active tasks have none: after a reboot, or when somebody killed it

@@ -90,8 +90,9 @@ class ProcessWorker:
     async def work(self) -> None:
         """One look for tasks to start and to stop, then wait for the next reason to look."""
         self._bell.clear()
-        while self._forsaken:
-            task = await self._store.get(self._forsaken.pop())
+        for task_id in self._forsaken.difference(self._busy):
+            task = await self._store.get(task_id)
+            self._forsaken.discard(task_id)
             if task is not None and task.place is not None:
                 self._take_on(task.id, self._adopt(task))
         for task in await self._store.waiting_for_keeper():
@@ -132,6 +133,11 @@ class ProcessWorker:
     def look_again(self) -> None:
         """End the present wait for a reason to look."""
         self._bell.set()
+
+    def start(self, task: Task) -> None:
+        """Start one that is queued, as the next look would."""
+        if task.id not in self._busy:
+            self._take_on(task.id, self._start(task))
 
     async def end_everything(self) -> None:
         """The home is gone: a job that nobody can watch or stop any more must not go on."""
@@ -198,7 +204,9 @@ class ProcessWorker:
             claimed = await self._store.claim(task.id, task.attempt, place)
         except StoreError as error:
             self._report(f"{task.id}: cannot be started yet: {error}")
-            await asyncio.sleep(_RETRY_LONGEST_S)  # it stays queued, and is looked at again
+            # It stays queued, and is looked at again; or it is claimed, and we were not told.
+            self._forsaken.add(task.id)
+            await asyncio.sleep(_RETRY_LONGEST_S)
         finally:
             if claimed is None:  # stopped meanwhile, or not on disk: nothing has run
                 started.give_up()

@@ -1,13 +1,15 @@
 """Telling readers that the output of a task has grown. Output makes no event in the record.
 
 The kernel tells when a log grows (inotify, one instance for the server, because a user has few of
-them); a log of which it cannot tell is looked at five times a second. A reader is told how far the
+them); a log of which it cannot tell is looked at five times a second. Of a task on another machine
+the record tells: its output is copied there. A reader is told how far the
 output is, and never twice the same: one that is slow is told the latest alone.
 """
 
 import asyncio
 import contextlib
 import json
+from collections.abc import Awaitable, Callable
 
 from fastapi.sse import format_sse_event
 
@@ -39,14 +41,16 @@ class _Log:
 class Growth:
     """Looks at the logs that somebody reads."""
 
-    def __init__(self, home: Home, store: Store) -> None:
+    def __init__(self, home: Home, store: Store, fetch: Callable[[Task], Awaitable[None]]) -> None:
+        """``fetch`` has the output of a task here, where it runs on another machine."""
         self._home = home
         self._store = store
+        self._fetch = fetch
         self._logs: dict[str, _Log] = {}
         self._due: set[str] = set()
         self._bell = asyncio.Event()
         try:
-            self._inotify: Inotify | None = Inotify()
+            self._inotify: Inotify | None = None if home.shared else Inotify()
         except OSError:
             self._inotify = None
 
@@ -125,6 +129,7 @@ class Growth:
         log = self._logs.get(task_id)
         if task is None or log is None:
             return
+        await self._fetch(task)
         attempt = attempt_with_output(self._home, task)
         folder = self._home.attempt(task_id, attempt)
         apart = bool(task.spec.get("separate_stderr"))
@@ -141,6 +146,7 @@ class Growth:
     def _watch(self, log: _Log, paths: set[str], task: Task) -> None:
         """Before the log is measured, so that what is written after that rings again."""
         if self._inotify is None:
+            log.blind = not self._home.shared
             return
         for path in log.watches.keys() - paths:
             self._inotify.remove(log.watches.pop(path))

@@ -141,7 +141,7 @@ async def _running(
     measures = Measures(binding.load)
     hub = Hub(store, _bearable(binding.load), measures)
     tokens = TokenService(store, backburner.home)
-    growth = Growth(backburner.home, store)
+    growth = Growth(backburner.home, store, backburner.tasks.fetch_output)
     logins = Logins(tokens, binding, port)
     service = Service(backburner, tokens, binding, hub, growth, logins, measures)
     await hub.start()

@@ -303,6 +303,10 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
         """All of them, with how many wait and run."""
         ...
 
+    async def unqueued(self) -> tuple[int, int]:
+        """How many tasks that are in no queue wait, and how many run."""
+        ...
+
     async def add_channel(self, channel: Channel) -> None:
         """Push signals there from now on. A name that is taken is a Conflict."""
         ...

@@ -105,7 +105,7 @@ class Task:
 
     def cursor_ago(self, seconds: float) -> str | None:
         """The cursor of what was written by then, to the nearest earlier mark."""
-        return self._inner.cursor_ago(seconds)
+        return self._portal.call(self._inner.cursor_ago(seconds))
 
     def events(self, *, after: int = 0, follow: bool = True) -> Iterator[Event]:
         """What happened to it, up to its end."""

@@ -56,6 +56,20 @@ def send_eof(folder: AttemptFolder, *, patience_s: float = PATIENCE_S) -> None:
         line.ask(frames.EOF)
 
 
+def give(folder: AttemptFolder, number: int, data: bytes | None) -> None:
+    """Give a piece of up to 256 KiB, or the end. Given again with its number, it changes nothing.
+
+    Numbers grow. Raises what `send` does.
+    """
+    with InputLine(folder) as line:
+        if line.request(frames.NUMBER, frames.NUMBERED.pack(number)) == frames.TAKEN:
+            return
+        if data is None:
+            line.ask(frames.EOF)
+        else:
+            line.ask(frames.DATA, data)
+
+
 def resize(folder: AttemptFolder, rows: int, columns: int) -> None:
     """Set the size of the job's terminal. Raises what `send` does; UsageError: no such size."""
     size = WindowSize(columns, rows)
@@ -108,7 +122,13 @@ class InputLine:
                 raise
 
     def ask(self, kind: bytes, payload: bytes = b"") -> None:
-        """Send a request, and wait for its answer."""
+        """Send a request, and wait until it is granted."""
+        refused = self.request(kind, payload)
+        if refused is not None:
+            raise self.refusal(refused)
+
+    def request(self, kind: bytes, payload: bytes) -> bytes | None:
+        """Send a request, and wait for its answer: None, or the word for why not."""
         try:
             # The holder reads whatever the job does; only its answer may have to wait for that.
             self._socket.settimeout(PATIENCE_S)
@@ -129,8 +149,7 @@ class InputLine:
                 remedy=f"perhaps it is suspended; see: backburner show {self._task}",
             )
         kind, word = answer
-        if kind == frames.NO:
-            raise self.refusal(word)
+        return word if kind == frames.NO else None
 
     def _answer(self, patience_s: float) -> tuple[bytes, bytes] | None:
         """The next OK or NO; None when patience is at its end."""

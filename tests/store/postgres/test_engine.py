@@ -4,6 +4,7 @@ The workers here are Procrastinate's own.
 """
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import procrastinate
@@ -12,13 +13,17 @@ import pytest
 
 from backburner.model import clock
 from backburner.model.errors import LimitReached
+from backburner.model.node import Node, NodeKind
 from backburner.model.order import Order
+from backburner.model.states import State
+from backburner.model.task import Task
 from backburner.store.engine import Job
 from backburner.store.postgres.connection import connect, conninfo
 from backburner.store.postgres.engine import TASK, Procrastinate
+from backburner.store.postgres.node import open_node
 from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.store import PostgresStore
-from tests.store.conformance.making import ADA, ENDINGS, PLACE, PLENTY, new_task, queued
+from tests.store.conformance.making import ADA, ENDINGS, PLACE, PLENTY, get, new_task, queued
 from tests.store.postgres.test_database import run
 from tests.waiting import wait_until_async
 
@@ -178,3 +183,60 @@ async def test_x10_a_commit_that_fails_leaves_neither_task_nor_job(
         raw.execute("ALTER TABLE backburner.procrastinate_jobs DROP CONSTRAINT full_up")
     await queued(store, "bg_1")
     assert len(jobs(address)) == 1
+
+
+async def test_x2_a_job_that_was_fetched_by_an_answer_which_nobody_heard_is_given_anew(
+    address: str,
+) -> None:
+    """Its worker lives, and does not know of it."""
+    store = await open_node(address, "nd_1")
+    task = await queued(store)
+    fetched = Job(task.id, 1)
+    run(address, "SELECT procrastinate_fetch_job_v2(NULL, NULL)")
+    assert await store.stalled(3600) == [], "the answer may be on its way"
+    assert await store.stalled(0) == [fetched]
+    assert await store.give_back(fetched)
+    assert jobs(address) == [(task.id, 1, "default", "todo")]
+    await store.close()
+
+
+async def test_x2_jobs_of_which_nothing_is_left_are_closed(address: str) -> None:
+    store = await open_node(address, "nd_1")
+    task = await queued(store)
+    run(address, "SELECT procrastinate_fetch_job_v2(NULL, NULL)")
+    node = Node("nd_1", NodeKind.WORKER, "here", 1, silent_s=3600)
+    await store.put_node(node, 0)
+    assert await store.take(Job(task.id, 1)) is not None
+    assert await store.stalled(0) == [], "each says for itself when it is dead"
+    await store.put_node(replace(node, silent_s=1e-6), 0)
+    assert await store.stalled(3600) == [Job(task.id, 1)], "as if its node were dead"
+    await store.claim(task.id, 1, PLACE)
+    await store.finish(task.id, 1, ENDINGS["exit"])
+    assert await store.stalled(0) == [Job(task.id, 1)]
+    await store.close_job(Job(task.id, 1))
+    assert (jobs(address), await store.stalled(0)) == ([], [])
+    await store.close()
+
+
+async def test_x1_who_stops_waiting_for_an_end_does_not_undo_it(address: str) -> None:
+    """Also before it was written: a node copies the output first."""
+    store = await open_node(address, "nd_1")
+    task = await queued(store)
+    await store.take(Job(task.id, 1))
+    await store.claim(task.id, 1, PLACE)
+    copies, go_on = asyncio.Event(), asyncio.Event()
+
+    async def copy(_: Task) -> None:
+        copies.set()
+        await go_on.wait()
+
+    store.before_end = copy
+    waiting = asyncio.ensure_future(store.finish(task.id, 1, ENDINGS["exit"]))
+    await copies.wait()
+    waiting.cancel()
+    await asyncio.wait([waiting])
+    go_on.set()
+    await store.close()
+    again = await open_node(address, "nd_1")
+    assert (await get(again, task.id)).state is State.FAILED
+    await again.close()

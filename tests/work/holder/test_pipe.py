@@ -11,7 +11,7 @@ import pytest
 
 from backburner.model.errors import InputNotYet, InputRefused, LimitReached
 from backburner.model.home import AttemptFolder
-from backburner.work.input import resize, send, send_eof
+from backburner.work.input import give, resize, send, send_eof
 from backburner.work.process.condition import Ended, Vanished, inspect
 from backburner.work.process.mark import mark_for
 from backburner.work.process.wrapper import Launch, start
@@ -336,3 +336,16 @@ def test_what_cannot_be_executed_ends_as_in_a_shell(
     assert hold("sh", "-c", "exit 0", input=input).ended() == Ended(0, by_signal=False)
     assert hold("no-such-program", "x", input=input).ended() == Ended(127, by_signal=False)
     assert hold(str(tmp_path), "x", input=input).ended() == Ended(126, by_signal=False)
+
+
+def test_a_piece_that_is_given_again_with_its_number_is_read_once(hold: StartHeld) -> None:
+    """X5: who does not know whether it arrived, because it died in between, gives it again."""
+    job = hold("cat")
+    give(job.folder, 7, b"one\n")
+    give(job.folder, 7, b"one\n")
+    give(job.folder, 9, b"two\n")
+    give(job.folder, 8, b"too late\n")
+    give(job.folder, 12, None)
+    give(job.folder, 12, None)
+    assert job.ended() == Ended(0, by_signal=False)
+    assert job.output() == b"one\ntwo\n"

@@ -14,8 +14,13 @@ __all__ = ["Finding", "Level", "examine"]
 
 def examine(at: Place) -> Iterator[Finding]:
     """Every check, in the order in which one builds on another."""
-    yield parts.version()
+    yield parts.version(at)
     yield parts.python()
+    if at.home.shared:
+        from backburner.cli.checks.cluster import examine_cluster
+
+        yield from examine_cluster(at)
+        return
     yield parts.sqlite()
     folder = home.existing(at.home.root)
     usable = home.home(at.home.root, folder)

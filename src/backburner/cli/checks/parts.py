@@ -14,10 +14,11 @@ from backburner.runtime.glance import Glance
 from backburner.store.sqlite.connection import refuse_unsafe_sqlite, sqlite_version
 
 
-def version() -> Finding:
+def version(at: Place) -> Finding:
     """Ours."""
     edition = ours()
-    text = f"{edition.version}, record format {edition.format}"
+    number = f", record format {edition.format}"  # a database says its own
+    text = f"{edition.version}{'' if at.home.shared else number}"
     return Finding("backburner", Level.OK, text)
 
 

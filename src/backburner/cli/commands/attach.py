@@ -62,7 +62,7 @@ def command(
 
     async def work(backburner: "Backburner", session: "Session") -> int:
         task = await session.task(id)
-        _check(task)
+        _check(backburner, task)
         status = await _stay(backburner, task, key, read_only=read_only)
         if as_json:
             say.document(task.document())
@@ -71,7 +71,13 @@ def command(
     return act(place(home, session), work)
 
 
-def _check(task: "Task") -> None:
+def _check(backburner: "Backburner", task: "Task") -> None:
+    if backburner.home.shared:
+        raise InputRefused(
+            f"{task.id} may have its terminal on another machine, which cannot be attached to",
+            remedy=f"follow it with: backburner logs -f {task.id}; "
+            f"give it input with: backburner send {task.id} TEXT",
+        )
     if Input(task.record.spec.get("input", Input.NONE)) is not Input.PTY:
         given = "give it input with" if task.record.spec.get("input") else "answer it with"
         raise InputRefused(

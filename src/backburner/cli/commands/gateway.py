@@ -202,7 +202,7 @@ async def _chat_here(at: Place, rights: "Rights", agent: str | None, zone: str) 
     from backburner.work.tools.own_folder import as_name
 
     taken()  # of other gateways: jobs that are started here need them no more than others do
-    async with Backburner.open(at.home.root) as backburner:
+    async with Backburner.open(at.home.where) as backburner:
         with contextlib.suppress(FileExistsError):
             os.mkdir(at.home.gateway, 0o700)
         here = Terminal(f"{at.home.gateway}/history-{as_name(at.session)}")
@@ -270,7 +270,7 @@ async def _serve(
             say.hint("write /whoami to the bot to learn your id, then give it to --allow")
         sys.stderr.flush()
 
-    async with Backburner.open(at.home.root) as backburner:
+    async with Backburner.open(at.home.where) as backburner:
         try:
             setup = Setup(rights, agent, zone)
             await serve(backburner, chosen, Guests(name, allowed), setup, listening=announce)

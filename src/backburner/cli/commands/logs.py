@@ -83,7 +83,7 @@ def command(
                 remedy="leave --stderr out, or start the task with --separate-stderr",
             )
         reading = Reading(
-            since=_cursor(task, since),
+            since=await _cursor(task, since),
             grep=grep,
             last_lines=last_lines,
             raw=raw,
@@ -101,7 +101,7 @@ def command(
         raise
 
 
-def _cursor(task: "Task", text: str | None) -> str | None:
+async def _cursor(task: "Task", text: str | None) -> str | None:
     """The cursor that --since means; None is the beginning."""
     from backburner.work.log.cursor import Cursor
 
@@ -112,7 +112,7 @@ def _cursor(task: "Task", text: str | None) -> str | None:
     except ValueError:
         pass
     try:
-        return task.cursor_ago(seconds(text, "--since"))
+        return await task.cursor_ago(seconds(text, "--since"))
     except UsageError:
         raise UsageError(
             f"--since: {text!r} is neither a cursor nor a time",

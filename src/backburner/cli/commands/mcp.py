@@ -103,7 +103,7 @@ def command(
 
         return wrapping.run(
             words,
-            home=str(at.home.root),
+            home=at.home.where,
             session=named,
             budget_s=seconds,
             port=http,
@@ -114,7 +114,7 @@ def command(
     import asyncio
 
     serving = _serve(
-        str(at.home.root),
+        at.home.where,
         named,
         seconds,
         port=http,

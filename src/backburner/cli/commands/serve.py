@@ -87,7 +87,7 @@ def command(
         from backburner.serve.server import serve
         from backburner.work.tools.defaults import default_registry
 
-        backburner = Backburner.open(at.home.root)
+        backburner = Backburner.open(at.home.where)
         for tool in default_registry():
             backburner.registry.register(tool)
         async with backburner:

@@ -8,7 +8,7 @@ import typer
 
 from backburner.cli import exits, say
 from backburner.cli.options import HomeOption, JsonOption, SessionOption
-from backburner.cli.place import Place, place
+from backburner.cli.place import Place, place_in_folder
 from backburner.model.errors import BackburnerError, NotFound
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ Without a service the keeper comes when there is work and leaves when there is n
 reboot the next command of yours tells how tasks ended. As a service (a unit of your systemd user
 manager, no root needed) it is always there. Stopping the service leaves the tasks alone.
 """
+
+_WHAT = "a service is for the keeper of a home folder"
 
 EXAMPLES = (
     "backburner service install",
@@ -46,7 +48,7 @@ def install(
     from backburner.cli import systemd
     from backburner.keeper.unit import Unit
 
-    at = place(home, session)
+    at = place_in_folder(home, session, _WHAT)
     unit = Unit.of(at.home.root)
     if only_print:
         if as_json:
@@ -77,7 +79,7 @@ def uninstall(
     from backburner.runtime.glance import Glance
     from backburner.runtime.succession import dismiss
 
-    at = place(home, session)
+    at = place_in_folder(home, session, _WHAT)
     unit = Unit.of(at.home.root)
     if not os.path.exists(unit.path):
         raise NotFound(
@@ -112,7 +114,7 @@ def status(
     """
     from backburner.keeper.unit import Unit
 
-    at = place(home, session)
+    at = place_in_folder(home, session, _WHAT)
     unit = Unit.of(at.home.root)
     found = _document(at, unit)
     if as_json:

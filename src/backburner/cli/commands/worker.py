@@ -1,21 +1,26 @@
 """`backburner worker`."""
 
+import contextlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from backburner.cli import exits, say
+from backburner.cli.guard import details_belong_to
 from backburner.cli.options import HomeOption, JsonOption, SessionOption
-from backburner.cli.place import place
+from backburner.cli.place import session_named
+from backburner.model.database import is_database
 from backburner.model.errors import UsageError
-from backburner.model.home import Home, is_database
+from backburner.model.home import Home, own_folder, resolve_home
+from backburner.runtime.home import DATABASE, check_database_installed
 
 if TYPE_CHECKING:
     from backburner.app import Backburner
+    from backburner.app.runs import Runs
     from backburner.runtime.node import Terms
 
 EXAMPLES = (
@@ -73,16 +78,18 @@ def command(
     once. What runs goes on, and a worker that is started with the same home goes on with it. Needs
     the extra `postgres`.
     """
-    address = database or os.environ.get("BACKBURNER_DATABASE", "")
+    address = database or os.environ.get(DATABASE) or os.environ.get("BACKBURNER_HOME", "")
     if not is_database(address):
         raise UsageError(
             "a worker needs a database", remedy="give --database postgresql://user@host/name"
         )
-    _check_installed()
+    session_named(session)
+    check_database_installed()
     import asyncio
 
-    root = place(home, session).home.root
-    at = Home(root if home is not None else root / "node", shared=True)
+    root = own_folder() / "node" if home is None else resolve_home(home)
+    details_belong_to(root)
+    at = Home(root, address)
 
     from backburner.app.home import Backburner, settings_from_environment
     from backburner.runtime.node import Terms
@@ -91,22 +98,17 @@ def command(
     if dead_after is not None:
         settings = replace(settings, dead_after_s=dead_after)
     terms = Terms(tuple(queue or ["default"]), concurrency, settings.dead_after_s)
-    application = Backburner(at, settings, address)
-    asyncio.run(_work(address, application, terms, tools or (), as_json=as_json))
+    asyncio.run(_work(Backburner(at, settings), terms, tools or (), as_json=as_json))
     return exits.DONE
 
 
 async def _work(
-    address: str,
-    application: "Backburner",
-    terms: "Terms",
-    modules: Sequence[str],
-    *,
-    as_json: bool,
+    application: "Backburner", terms: "Terms", modules: Sequence[str], *, as_json: bool
 ) -> None:
     """Processes are carried out by the node, tools and agents by the application beside it."""
     from backburner.app.tool_modules import take_in
     from backburner.runtime.node import work
+    from backburner.runtime.scribe import insist
 
     for module in modules:
         take_in(application, module)
@@ -118,22 +120,10 @@ async def _work(
         say.message(f"{name} takes on {', '.join([*terms.queues, *tools])}")
         sys.stderr.flush()
 
-    async with application:
-        await application.runs.begin()
-        await work(
-            address,
-            application.home,
-            terms,
-            beside=application.runs,
-            announce=announce,
-            report=say.message,
-        )
+    @contextlib.asynccontextmanager
+    async def beside() -> AsyncGenerator["Runs"]:
+        async with application:
+            await insist(application.runs.begin, say.message)
+            yield application.runs
 
-
-def _check_installed() -> None:
-    from importlib.util import find_spec
-
-    if any(find_spec(name) is None for name in ("psycopg", "procrastinate")):
-        raise UsageError(
-            "the extra `postgres` is not installed", remedy='pip install "backburner[postgres]"'
-        )
+    await work(application.home, terms, beside=beside, announce=announce, report=say.message)

@@ -19,8 +19,9 @@ class LogBell:
         self._watches: dict[str, tuple[int, str]] = {}  # path: (number, task)
         self._blind: set[str] = set()
         self._new: set[str] = set()
+        self._sizes: dict[str, int] = {}
         try:
-            self._inotify: Inotify | None = Inotify()
+            self._inotify: Inotify | None = None if home.shared else Inotify()
         except OSError:
             self._inotify = None
 
@@ -31,6 +32,9 @@ class LogBell:
 
     def listen_to(self, tasks: Iterable[Task]) -> None:
         """To these from now on, as far as they run."""
+        if self._home.shared:
+            self._compare(tasks)
+            return
         wanted: dict[str, str] = {}
         for task in tasks:
             if is_active(task) and task.started_at is not None:
@@ -56,13 +60,20 @@ class LogBell:
     def grown(self) -> set[str]:
         """The tasks whose logs may have grown since the last call."""
         if self._inotify is None:
-            return set(self._blind)
+            new, self._new = self._new, set()
+            return new | self._blind
         numbers = {number for number, _ in self._inotify.drain()}
         self._loop.add_reader(self._inotify.fileno(), self._rung)
         lost = -1 in numbers  # the queue overflowed: any of them may have grown
         told = {task for number, task in self._watches.values() if lost or number in numbers}
         new, self._new = self._new, set()
         return told | new | self._blind
+
+    def _compare(self, tasks: Iterable[Task]) -> None:
+        """Of what runs on other machines the record has the size, and tells when it changes."""
+        sizes = {task.id: task.output_bytes for task in tasks}
+        self._new |= {name for name, size in sizes.items() if self._sizes.get(name) != size}
+        self._sizes = sizes
 
     def _rung(self) -> None:
         assert self._inotify is not None

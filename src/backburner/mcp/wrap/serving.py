@@ -73,7 +73,9 @@ async def serve(
                     await _first(converse(front, streams), _end_of(life))
             if await wrapping.go_on():
                 stays()
-                await _first(wrapping.finished(), _gone(backburner.home.database))
+                place = backburner.home
+                gone = [] if place.shared else [_gone(place.database)]
+                await _first(wrapping.finished(), *gone)
         finally:
             await wrapping.close()
 

@@ -226,6 +226,10 @@ class RunWorker:
         await self._presence.begin()
         await self._presence.said()
 
+    def take_up(self, task: Task) -> None:  # noqa: ARG002 - it is in the record
+        """Begin what waits for an application, as soon as there is room."""
+        self._bell.set()
+
     def unfit(self, task: Task) -> str | None:
         """Why this application cannot carry it out; None where it can, or will say why not."""
         try:

@@ -72,6 +72,7 @@ async def output(
 ) -> dict[str, Any]:
     """What it has written since a cursor, as text: only what is new, with noise folded."""
     task = await who.task(id)
+    await who.service.backburner.tasks.fetch_output(task.record)
     chunk = await asyncio.to_thread(
         read_task_output,
         who.service.backburner.home,
@@ -109,6 +110,7 @@ async def log(
     """
     record = (await who.task(id)).record
     home = who.service.backburner.home
+    await who.service.backburner.tasks.fetch_output(record)
     found = await asyncio.to_thread(read_task_bytes, home, record, stderr=stream == "stderr")
     headers = {
         "Accept-Ranges": "bytes",

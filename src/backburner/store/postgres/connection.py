@@ -21,14 +21,22 @@ SCHEMA = "backburner"
 PATIENCE_S = 20.0
 """How long a change or a look waits for a database that restarts or is cut off."""
 
+HOLD_S = 10.0
+"""How long the lock of the writers may be held by one that says nothing."""
+
 _SETTINGS = {
     "search_path": SCHEMA,
     # Who holds the lock of the writers and stops (Ctrl-Z, a cut cable) must not keep all others.
-    "idle_in_transaction_session_timeout": "10s",
+    "idle_in_transaction_session_timeout": f"{HOLD_S:g}s",
     "lock_timeout": f"{PATIENCE_S:g}s",
     "statement_timeout": "60s",
     "jit": "off",
     "timezone": "UTC",
+    # The database, too, notices who is gone without a word, and lets go of what it held.
+    "tcp_keepalives_idle": "5",
+    "tcp_keepalives_interval": "3",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "15000",
     # The promise says: on disk.
     "synchronous_commit": "on",
 }
@@ -44,9 +52,10 @@ _LINE = {
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
-def conninfo(address: str) -> str:
-    """What libpq takes; what the address itself says wins."""
-    options = " ".join(f"-c {name}={value}" for name, value in _SETTINGS.items())
+def conninfo(address: str, **settings: str) -> str:
+    """What libpq takes, with ``settings`` of the server beside ours; what the address says wins."""
+    both = {**_SETTINGS, **settings}
+    options = " ".join(f"-c {name}={value}" for name, value in both.items())
     try:
         given = conninfo_to_dict(address)
         given["options"] = f"{options} {given.get('options') or ''}".strip()

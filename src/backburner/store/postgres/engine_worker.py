@@ -9,13 +9,13 @@ import procrastinate
 from procrastinate.worker import Worker
 
 from backburner.store.engine import Job
-from backburner.store.postgres.connection import conninfo
 from backburner.store.postgres.engine import TASK
+from backburner.store.postgres.engine_connection import EngineConnection
 
 _APPEARS_S = 0.01
 _AGAIN_S = 1.0
 _LETS_GO_S = 1.0
-"""How long a worker that has lost its database waits for its jobs, which go on without it."""
+"""How long a worker that begins anew waits for its jobs, which go on without it."""
 
 _FORGOTTEN_S = 86400.0
 """Procrastinate forgets workers of its own that were silent for so long. Which of ours are dead
@@ -38,17 +38,17 @@ class EngineWorker:
     ) -> None:
         """``appear`` is told under which number it works, each time that it begins anew."""
         logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # we report ourselves
-        connector = procrastinate.PsycopgConnector(
-            conninfo=conninfo(address), min_size=1, max_size=4
-        )
-        self._app = procrastinate.App(connector=connector)
+        self._connection = EngineConnection(address, report)
+        self._app = procrastinate.App(connector=self._connection)
         self._lines = list(lines)
         self._concurrency = concurrency
         self._heartbeat_s = heartbeat_s
         self._appear = appear
         self._report = report
         self._worker: Worker | None = None
-        self._changed = asyncio.Event()
+        self.number: int | None = None
+        """Under which it works; None while it begins, and when it has ended."""
+        self._other_lines = asyncio.Event()
         self._stopping = False
         self._carrying: set[asyncio.Future[None]] = set()
         self._leaving: set[asyncio.Task[None]] = set()
@@ -69,8 +69,8 @@ class EngineWorker:
             try:
                 while not self._stopping:
                     try:
-                        await self._serve()
-                    except Exception as error:  # noqa: BLE001 - a database that restarts is no end
+                        await self._run_once()
+                    except Exception as error:  # noqa: BLE001 - jobs depend on us: begin anew
                         self._report(f"the engine was lost: {type(error).__name__}: {error}")
                         await asyncio.sleep(_AGAIN_S)
                 if self._leaving:
@@ -95,9 +95,20 @@ class EngineWorker:
         finally:
             await self._app.close_async()
 
-    async def _serve(self) -> None:
-        """Until it is stopped, or its lines are others."""
-        self._changed.clear()
+    async def look(self) -> None:
+        """Something that was delayed is due."""
+        await self._connection.look()
+
+    def begin_anew(self) -> None:
+        """Under another number: the engine has forgotten this one, and would give it no job."""
+        self.number = None
+        if self._worker is not None:
+            self._worker.shutdown_graceful_timeout = _LETS_GO_S
+            self._worker.stop()
+
+    async def _run_once(self) -> None:
+        """Until it is stopped, or its lines are others: what it has then goes on."""
+        self._other_lines.clear()
         worker = self._worker = Worker(
             self._app,
             queues=list(self._lines),
@@ -108,13 +119,14 @@ class EngineWorker:
             delete_jobs="always",
         )
         running = asyncio.create_task(worker.run())
-        other_lines = asyncio.create_task(self._changed.wait())
+        other_lines = asyncio.create_task(self._other_lines.wait())
         try:
             while worker.worker_id is None and not running.done():  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(_APPEARS_S)
             if worker.worker_id is not None:
+                self.number = worker.worker_id
                 await self._appear(worker.worker_id)
-            if self._stopping:  # told before it ran, which it forgets when it begins
+            if self._stopping:  # it forgets what it was told before it ran
                 worker.stop()
             await asyncio.wait((running, other_lines), return_when=asyncio.FIRST_COMPLETED)
             if running.done():
@@ -130,6 +142,7 @@ class EngineWorker:
             raise
         finally:
             other_lines.cancel()
+            self.number = None
 
     def _left(self, running: "asyncio.Task[None]") -> None:
         self._leaving.discard(running)
@@ -140,7 +153,7 @@ class EngineWorker:
         """From these lines from now on; what it has goes on."""
         if sorted(lines) != sorted(self._lines):
             self._lines = list(lines)
-            self._changed.set()
+            self._other_lines.set()
 
     def stop(self) -> None:
         """Fetch nothing more."""

@@ -6,6 +6,7 @@ one after another. One that is further behind is refused.
 
 import os
 import re
+from dataclasses import dataclass
 from functools import cache
 
 from backburner.model.errors import StoreUnusable
@@ -30,29 +31,51 @@ def migrations() -> dict[int, str]:
     return dict(sorted((int(match[1]), match[0]) for match in matches if match))
 
 
-def migrate(connection: Connection) -> None:
-    """Apply what is missing."""
+@dataclass(frozen=True, slots=True)
+class Format:
+    """The shape of a record."""
+
+    number: int
+    """0 where there is no record yet."""
+    oldest: int
+    """The oldest one whose programs can go on with it."""
+
+    @property
+    def missing(self) -> list[str]:
+        """The migrations that would bring it up to date."""
+        return [name for number, name in migrations().items() if number > self.number]
+
+
+def migrate(connection: Connection) -> list[str]:
+    """Apply what is missing. Answers what that was."""
     with explained():
-        if _number(connection) == max(migrations()):
-            return
+        if is_current(connection):
+            return []
         run = Statements(connection).command
         run(b"BEGIN")
         try:
             run(b"SELECT pg_advisory_xact_lock(%d)" % WRITERS)
             run(b"CREATE SCHEMA IF NOT EXISTS %s" % SCHEMA.encode())
-            _apply(connection)
+            applied = _apply(connection)
             run(b"COMMIT")
         except BaseException:
             if not connection.closed:
                 run(b"ROLLBACK")
             raise
+    return applied
 
 
-def _apply(connection: Connection) -> None:
+def is_current(connection: Connection) -> bool:
+    """Whether nothing is missing. A newer record that we understand is left as it is."""
+    return _number(connection) >= max(migrations())
+
+
+def _apply(connection: Connection) -> list[str]:
     run = Statements(connection).command
-    found, newest = _number(connection), max(migrations())
-    missing = [name for number, name in migrations().items() if number > found]
-    if not found:
+    _number(connection)  # it may have become one that we do not understand
+    found, newest = format_of(connection), max(migrations())
+    missing = found.missing
+    if not found.number:
         run(engine.schema().encode())
     for name in missing:
         run(sql_file(name).encode())
@@ -61,16 +84,21 @@ def _apply(connection: Connection) -> None:
             b"INSERT INTO format (number, oldest) VALUES (%d, %d) ON CONFLICT (alone)"
             b" DO UPDATE SET number = excluded.number, oldest = excluded.oldest" % (newest, OLDEST)
         )
+    return missing
+
+
+def format_of(connection: Connection) -> Format:
+    """What shape it has, also where that is too new for us."""
+    run = Statements(connection).command
+    if run(b"SELECT to_regclass('%s.format')" % SCHEMA.encode())[0][0] is None:
+        return Format(0, 0)
+    return Format(*run(b"SELECT number, oldest FROM format")[0])
 
 
 def _number(connection: Connection) -> int:
-    """The format of the record; 0 where there is none yet."""
-    run = Statements(connection).command
-    if run(b"SELECT to_regclass('%s.format')" % SCHEMA.encode())[0][0] is None:
-        return 0
-    number, oldest = run(b"SELECT number, oldest FROM format")[0]
-    refuse_newer(oldest, number)
-    return number
+    found = format_of(connection)
+    refuse_newer(found.oldest, found.number)
+    return found.number
 
 
 def refuse_newer(oldest: int, number: int) -> None:

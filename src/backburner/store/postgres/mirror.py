@@ -1,10 +1,12 @@
 """The output of tasks in the record: as much as a bounded log keeps, for readers on any machine."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from backburner.store.protocol import Output
 from backburner.store.record.changes import Changes
 from backburner.store.record.rows import to_json
+from backburner.store.record.transaction import Statements
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,29 +18,52 @@ class Mirrored:
     total: int
     pieces: Sequence[tuple[int, bytes]]
 
+    @property
+    def version(self) -> str:
+        """Tells it from what was there before."""
+        return version_of(self.attempt, self.stream, self.total)
+
+
+def version_of(attempt: int, stream: str, total: int) -> str:
+    """See `Mirrored.version`."""
+    return f"{attempt}{stream}{total}"
+
 
 class Mirror(Changes):
     """Written by the node that has the log, read by everybody else."""
 
-    async def put_output(self, task_id: str, output: Mirrored) -> bool:
-        """In the place of what was there. False where the attempt is not the present one."""
-        return bool(
-            await self._count(
-                "mirror_put",
-                id=task_id,
-                attempt=output.attempt,
-                stream=output.stream,
-                total=output.total,
-                offsets=to_json([offset for offset, _ in output.pieces]),
-                lengths=to_json([len(data) for _, data in output.pieces]),
-                data=b"".join(data for _, data in output.pieces),
-            )
-        )
+    async def put_output(self, task_id: str, streams: Sequence[Mirrored], wrote: Output) -> None:
+        """In the place of what was there; ``wrote`` is how much there is of all streams.
 
-    async def outputs(self, task_id: str, attempt: int) -> list[Mirrored]:
-        """Every stream of an attempt."""
+        Of an attempt that is not the present one nothing is kept.
+        """
+
+        def operation(run: Statements) -> None:
+            for output in streams:
+                run.rows(
+                    "mirror_put",
+                    id=task_id,
+                    attempt=output.attempt,
+                    stream=output.stream,
+                    total=output.total,
+                    offsets=to_json([offset for offset, _ in output.pieces]),
+                    lengths=to_json([len(data) for _, data in output.pieces]),
+                    data=b"".join(data for _, data in output.pieces),
+                )
+            run.rows(
+                "task_wrote",
+                id=task_id,
+                attempt=streams[0].attempt,
+                total=wrote.total,
+                dropped=wrote.dropped,
+            )
+
+        await self._writer.write(operation)
+
+    async def outputs(self, task_id: str, had: Collection[str] = ()) -> list[Mirrored]:
+        """Every stream of the last attempt that has written, but for versions that one has."""
         rows = await self._look(
-            lambda read: read.rows("mirror_of_task", id=task_id, attempt=attempt)
+            lambda read: read.rows("mirror_of_task", id=task_id, had=to_json(sorted(had)))
         )
         found: list[Mirrored] = []
         for of_attempt, stream, total, offsets, lengths, data in rows:

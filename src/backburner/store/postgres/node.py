@@ -4,7 +4,10 @@ What keepers ask of their home's record is answered with what this node has take
 else; a claim holds only for what it still has.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from backburner.model.clock import Instant
 from backburner.model.ending import Ending
@@ -14,13 +17,33 @@ from backburner.model.task import Place, Task
 from backburner.store.engine import Job
 from backburner.store.postgres.connection import Connection
 from backburner.store.postgres.engine import TASK, Procrastinate
+from backburner.store.postgres.inputs import Piece
 from backburner.store.postgres.store import PostgresStore, migrated
 from backburner.store.protocol import Output
 from backburner.store.record import transaction
+from backburner.store.record.claims import CLAIMS, Claim
 from backburner.store.record.rows import to_message, to_question, to_task
-from backburner.store.record.tasks import claim_task
+from backburner.store.record.together import Together
 
 _AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """An attempt that the engine has brought to a node."""
+
+    job: Job
+    node: str
+
+
+def take_tasks(run: transaction.Statements, takes: Sequence[Take]) -> list[Task | None]:
+    """Each is with its node from now on; None where it is over, or with another one."""
+    wanted = [[take.job.task, take.job.attempt, take.node] for take in takes]
+    taken = {task.id: task for task in map(to_task, run.many("nodes_take", wanted=wanted))}
+    return [taken.get(take.job.task) for take in takes]
+
+
+TAKES = Together(take_tasks, subject=lambda take: take.job.task, turn=3)
 
 
 class NodeStore(PostgresStore):
@@ -32,6 +55,7 @@ class NodeStore(PostgresStore):
         self._node = node
         self.undecided: set[str] = set()
         """What it has taken and may hand on: nobody here is to begin it yet."""
+        self._endings: set[asyncio.Task[Task | None]] = set()
         self.before_end: Callable[[Task], Awaitable[None]] | None = None
         """Called before the end of a task is written: who hears of that finds all of its output."""
 
@@ -44,9 +68,7 @@ class NodeStore(PostgresStore):
 
     async def take(self, job: Job) -> Task | None:
         """An attempt is this node's to carry out. None where it is over, or with another one."""
-        return await self._writer.write(
-            lambda run: run.task("node_take", id=job.task, attempt=job.attempt, node=self._node)
-        )
+        return await self._writer.write_together(TAKES, Take(job, self._node))
 
     async def stalled(self, silent_s: float) -> list[Job]:
         """What is with nodes that are dead; see Engine.stalled."""
@@ -82,21 +104,17 @@ class NodeStore(PostgresStore):
         """The engine need not wait for a worker that is dead."""
         await self._count("jobs_close", name=TASK, task=job.task, attempt=job.attempt)
 
-    async def wake_engine(self) -> None:
-        """Something that was delayed is due."""
-        await self._look(lambda read: read.rows("engine_wake", node=self._node))
+    async def is_worker(self, number: int) -> bool:
+        """Whether the engine knows a worker of this number, or took it for dead."""
+        return bool(await self._look(lambda read: read.rows("engine_worker", number=number)))
 
     # What a keeper asks of its record
 
     async def claim(self, task_id: str, attempt: int, place: Place) -> Task | None:
-        def operation(run: transaction.Statements) -> Task | None:
-            if not run.rows("node_has", node=self._node, id=task_id, attempt=attempt):
-                return None
-            return claim_task(run, task_id, attempt, place, node=self._node)
+        claim = Claim(task_id, attempt, place, self._node)
+        return await self._writer.write_together(CLAIMS, claim)
 
-        return await self._writer.write(operation)
-
-    async def finish(
+    def finish(
         self,
         task_id: str,
         attempt: int,
@@ -105,14 +123,39 @@ class NodeStore(PostgresStore):
         output: Output | None = None,
         leftovers: int = 0,
         usage: Mapping[str, int] | None = None,
-    ) -> Task | None:
-        if self.before_end is not None and (output is None or output.total):
-            task = await self.get(task_id)
-            if task is not None and task.attempt == attempt:
-                await self.before_end(task)
-        return await super().finish(
-            task_id, attempt, ending, output=output, leftovers=leftovers, usage=usage
+    ) -> Awaitable[Task | None]:
+        end = partial(
+            super().finish,
+            task_id,
+            attempt,
+            ending,
+            output=output,
+            leftovers=leftovers,
+            usage=usage,
         )
+        if self.before_end is None or (output is not None and not output.total):
+            return end()
+        ending_it = asyncio.create_task(self._finish(task_id, attempt, self.before_end, end))
+        self._endings.add(ending_it)
+        ending_it.add_done_callback(self._endings.discard)
+        return asyncio.shield(ending_it)  # who stops waiting does not undo it
+
+    async def _finish(
+        self,
+        task_id: str,
+        attempt: int,
+        before: Callable[[Task], Awaitable[None]],
+        end: Callable[[], Awaitable[Task | None]],
+    ) -> Task | None:
+        task = await self.get(task_id)
+        if task is not None and task.attempt == attempt:
+            await before(task)
+        return await end()
+
+    async def close(self) -> None:
+        if self._endings:
+            await asyncio.wait(self._endings)
+        await super().close()
 
     async def waiting_for_application(self) -> list[Task]:
         return self._decided(await self._own_tasks("node_queued", limit=_AT_ONCE))
@@ -143,6 +186,20 @@ class NodeStore(PostgresStore):
             lambda read: read.rows("node_messages", node=self._node, limit=_AT_ONCE)
         )
         return [to_message(row) for row in rows]
+
+    async def inputs(self) -> list[Piece]:
+        """What was sent to the commands of this node, oldest first."""
+        rows = await self._look(
+            lambda read: read.rows("node_inputs", node=self._node, limit=_AT_ONCE)
+        )
+        return [
+            Piece(number, task, attempt, None if data is None else bytes(data))
+            for number, task, attempt, data in rows
+        ]
+
+    async def input_done(self, number: int, outcome: str) -> None:
+        """The job has it, where ``outcome`` is empty; else why not."""
+        await self._count("input_done", seq=number, outcome=outcome)
 
     def _decided(self, tasks: list[Task]) -> list[Task]:
         return [task for task in tasks if task.id not in self.undecided]

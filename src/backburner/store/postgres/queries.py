@@ -38,7 +38,8 @@ def sql_file(name: str) -> str:
 
 @cache
 def _all() -> dict[str, Query]:
-    statements = named(sql_file("queries.sql"), open_question=_OPEN_QUESTION)
+    own = sql_file("queries.sql") + sql_file("checkup.sql")
+    statements = named(own, open_question=_OPEN_QUESTION)
     return {name: _query(text) for name, text in statements.items()}
 
 

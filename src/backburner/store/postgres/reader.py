@@ -13,7 +13,16 @@ from typing import Any, TypeVar
 import psycopg
 
 from backburner.model.errors import StoreClosed
-from backburner.store.postgres.connection import PATIENCE_S, connect, explain, is_lost
+from backburner.store.postgres.clock import DatabaseClock
+from backburner.store.postgres.connection import (
+    PATIENCE_S,
+    Connection,
+    connect,
+    explain,
+    explained,
+    is_lost,
+)
+from backburner.store.postgres.migrations import is_current, migrate
 from backburner.store.postgres.statements import Statements
 from backburner.store.record import reading
 from backburner.store.record.leases import LeaseClock
@@ -30,9 +39,9 @@ _AGAIN_S = 0.1
 class Reader(reading.Reader):
     """The read half of the store, on one connection."""
 
-    def __init__(self, address: str, leases: LeaseClock) -> None:
+    def __init__(self, connection: Connection, leases: LeaseClock) -> None:
         self._leases = leases
-        self._statements = Statements(connect(address))
+        self._statements = Statements(connection)
 
     def _rows(self, name: str, /, **values: Any) -> list[Row]:
         return self._statements.rows(name, **values)
@@ -40,6 +49,36 @@ class Reader(reading.Reader):
     def close(self) -> None:
         """Close the connection."""
         self._statements.connection.close()
+
+
+class Glancer(Reader):
+    """One for a program that asks once and ends: failures come in our words."""
+
+    def _rows(self, name: str, /, **values: Any) -> list[Row]:
+        with explained():
+            return super()._rows(name, **values)
+
+
+def open_reader(address: str) -> Glancer:
+    """A reader of the record, which is of the newest shape now."""
+    with explained():
+        connection = connect(address)
+    try:
+        migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return Glancer(connection, DatabaseClock())
+
+
+def reader_if_current(address: str) -> Glancer | None:
+    """A reader where the record is there and needs no migration."""
+    with explained():
+        connection = connect(address)
+        if is_current(connection):
+            return Glancer(connection, DatabaseClock())
+        connection.close()
+        return None
 
 
 class Readers:
@@ -74,7 +113,7 @@ class Readers:
     def _reader(self) -> Reader:
         reader: Reader | None = getattr(self._own, "reader", None)
         if reader is None:
-            reader = self._own.reader = Reader(self._address, self._leases)
+            reader = self._own.reader = Reader(connect(self._address), self._leases)
             self._all.add(reader)
         return reader
 

@@ -8,6 +8,7 @@ from backburner.store.postgres.admission import admission
 from backburner.store.postgres.clock import DatabaseClock
 from backburner.store.postgres.connection import Connection, connect, explained
 from backburner.store.postgres.engine import Procrastinate
+from backburner.store.postgres.inputs import Inputs
 from backburner.store.postgres.migrations import migrate
 from backburner.store.postgres.mirror import Mirror
 from backburner.store.postgres.nodes import Nodes
@@ -20,7 +21,7 @@ from backburner.store.record.record import Record
 Result = TypeVar("Result")
 
 
-class PostgresStore(Record, Mirror, Nodes):
+class PostgresStore(Record, Mirror, Nodes, Inputs):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
     def __init__(self, address: str, connection: Connection) -> None:

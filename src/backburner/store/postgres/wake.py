@@ -6,14 +6,15 @@ everyone looks, so nothing is missed; one that hangs is noticed because it is as
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import psycopg
+from psycopg import Notify, sql
 
 from backburner.store.postgres.connection import conninfo
 
-CHANNEL = b"backburner"
-NOTIFY = b"NOTIFY %s; " % CHANNEL
+_CHANNEL = "backburner"
+NOTIFY = f"NOTIFY {_CHANNEL}; ".encode()
 _ASK_EVERY_S = 10.0
 _ANSWER_S = 5.0
 _AGAIN_S = 0.25
@@ -39,20 +40,38 @@ class Listener:
         await asyncio.wait([self._task])
 
     async def _keep_listening(self) -> None:
-        while True:
-            with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
-                await self._listen()
-            await asyncio.sleep(_AGAIN_S)
+        await listen(self._address, [_CHANNEL], self._heard)
 
-    async def _listen(self) -> None:
-        async with await psycopg.AsyncConnection.connect(
-            conninfo(self._address), autocommit=True
-        ) as connection:
-            await connection.execute(b"LISTEN " + CHANNEL)
+    async def _heard(self, notice: Notify | None) -> None:
+        if notice is None:
             self._listens.set()
-            self._changed(0)
-            while True:
-                async for notice in connection.notifies(timeout=_ASK_EVERY_S):
-                    self._changed(notice.pid)
-                async with asyncio.timeout(_ANSWER_S):
-                    await connection.execute(b"SELECT 1")
+        self._changed(0 if notice is None else notice.pid)
+
+
+async def listen(
+    address: str, channels: Sequence[str], heard: Callable[[Notify | None], Awaitable[None]]
+) -> None:
+    """Call ``heard`` with each notice, until cancelled; with None where some may have been missed:
+
+    at the beginning, and when a lost connection was made again.
+    """
+    while True:
+        with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
+            await _listen(address, channels, heard)
+        await asyncio.sleep(_AGAIN_S)
+
+
+async def _listen(
+    address: str, channels: Sequence[str], heard: Callable[[Notify | None], Awaitable[None]]
+) -> None:
+    async with await psycopg.AsyncConnection.connect(
+        conninfo(address), autocommit=True
+    ) as connection:
+        for channel in channels:
+            await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+        await heard(None)
+        while True:
+            async for notice in connection.notifies(timeout=_ASK_EVERY_S):
+                await heard(notice)
+            async with asyncio.timeout(_ANSWER_S):
+                await connection.execute(b"SELECT 1")

@@ -24,7 +24,14 @@ import psycopg
 
 from backburner.model.errors import StoreBusy, StoreError, StoreUnusable
 from backburner.store.postgres import clock
-from backburner.store.postgres.connection import PATIENCE_S, Connection, connect, explain, is_lost
+from backburner.store.postgres.connection import (
+    HOLD_S,
+    PATIENCE_S,
+    Connection,
+    connect,
+    explain,
+    is_lost,
+)
 from backburner.store.postgres.migrations import WRITERS, refuse_newer
 from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.wake import NOTIFY
@@ -51,8 +58,8 @@ _SIGN_OFF = (
     b"DELETE FROM commitment WHERE writer = '%s' OR at < clock_timestamp() - interval '1 day'"
 )
 _LOCK = b"SELECT pg_advisory_xact_lock(%d);" % WRITERS
-_LOCK_BEYOND = b"SELECT pg_advisory_lock(%d)" % WRITERS
-_UNLOCK = b"SELECT pg_advisory_unlock(%d)" % WRITERS
+_LOCK_BEYOND = b"SELECT pg_advisory_lock(%d); SET idle_session_timeout = '%ds'" % (WRITERS, HOLD_S)
+_UNLOCK = b"SET idle_session_timeout = 0; SELECT pg_advisory_unlock(%d)" % WRITERS
 
 _AGAIN_S = (0.02, 0.05, 0.1, 0.2, 0.5)
 
@@ -200,8 +207,9 @@ class Writer:
                 run.command(b"ROLLBACK")
             raise
         finally:
-            if beyond and not run.connection.closed:
-                run.command(_UNLOCK)
+            if beyond:
+                with contextlib.suppress(psycopg.Error):  # lost, and the lock with it
+                    run.command(_UNLOCK)
         return changed
 
     def _refuse_newer(self, oldest: int, number: int) -> None:

@@ -47,6 +47,10 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
         """The rows of a statement that only one of the databases has."""
         return self._rows(name, **values)
 
+    def close(self) -> None:
+        """Let go of the database."""
+        raise NotImplementedError
+
     def _tasks(self, name: str, /, **values: Any) -> list[Task]:
         """The tasks of a statement; those that wait for something say for what."""
         tasks = [to_task(row) for row in self._rows(name, **values)]
@@ -205,6 +209,11 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
     def queues(self) -> list[Queue]:
         """See Store.queues."""
         return [to_queue(row) for row in self._rows("queues")]
+
+    def unqueued(self) -> tuple[int, int]:
+        """See Store.unqueued."""
+        waiting, running = self._rows("tasks_unqueued")[0]
+        return waiting, running
 
     def channels(self) -> list[Channel]:
         """See Store.channels."""

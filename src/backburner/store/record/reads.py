@@ -127,6 +127,9 @@ class Reads(Looking):
     async def queues(self) -> list[Queue]:
         return await self._look(lambda read: read.queues())
 
+    async def unqueued(self) -> tuple[int, int]:
+        return await self._look(lambda read: read.unqueued())
+
     async def channels(self) -> list[Channel]:
         return await self._look(lambda read: read.channels())
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
 from backburner.model import clock
 from backburner.model.clock import Instant
@@ -15,6 +14,7 @@ from backburner.model.states import State
 from backburner.model.task import EndedFor, NewTask, Place, Task
 from backburner.store.protocol import Facts, Output, Scope
 from backburner.store.record.changes import Changes
+from backburner.store.record.claims import CLAIMS, Claim
 from backburner.store.record.ends import ENDS, End, end_task
 from backburner.store.record.messages import tell_activity
 from backburner.store.record.reading import within
@@ -55,7 +55,7 @@ class TaskChanges(Changes):
         return await self._writer.write(operation)
 
     async def claim(self, task_id: str, attempt: int, place: Place) -> Task | None:
-        return await self._writer.write(lambda run: claim_task(run, task_id, attempt, place))
+        return await self._writer.write_together(CLAIMS, Claim(task_id, attempt, place))
 
     async def requeue(
         self, task_id: str, attempt: int, reason: str, *, hand_over: str | None = None
@@ -251,24 +251,3 @@ def request_stop(run: Statements, task: Task, grace_s: float) -> Task | None:
         return task
     run.add_event(asked, EventKind.STOP_REQUESTED, {"grace_s": grace_s})
     return run.task("task_get", id=task.id)
-
-
-def claim_task(
-    run: Statements, task_id: str, attempt: int, place: Place, **told: Any
-) -> Task | None:
-    """It begins at this place; its event says what else is ``told``."""
-    task = run.task(
-        "task_claim",
-        id=task_id,
-        attempt=attempt,
-        now=clock.now(),
-        boot_id=place.boot_id,
-        started_boot=place.started_boot,
-        pid=place.pid,
-        cgroup=place.cgroup,
-        memory_cgroup=place.memory_cgroup,
-        worker=place.worker,
-    )
-    if task is not None:
-        run.add_event(task, EventKind.STARTED, {"attempt": attempt, **told})
-    return task

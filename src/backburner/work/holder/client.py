@@ -23,6 +23,8 @@ class Client:
         self._unread = 0
         self.held: bytes | None = None
         """Its DATA, for which there was no room yet."""
+        self.number = 0
+        """Of what it sends next; 0 where that has none."""
         self.attached = False
         self.leaving = False
         """Nothing more is heard from it; it goes when its last answer is sent."""

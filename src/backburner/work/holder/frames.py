@@ -13,6 +13,8 @@ that is heard later."""
 _HEADER = struct.Struct(">cI")
 SIZE = struct.Struct(">HH")
 """The payload of RESIZE: rows, columns."""
+NUMBERED = struct.Struct(">Q")
+"""The payload of NUMBER."""
 
 MAX_PAYLOAD = 256 * 1024
 """What is sent in one frame is taken whole or not at all."""
@@ -22,6 +24,9 @@ DATA = b"D"
 EOF = b"E"
 RESIZE = b"R"
 ATTACH = b"A"
+NUMBER = b"N"
+"""Of the DATA or EOF that follows: one that is not above the last that was taken is TAKEN. So who
+does not know whether a piece arrived sends it again, and the job reads it once."""
 CANCEL = b"C"
 """The client waits no longer for room for its DATA: that is answered at once."""
 
@@ -35,7 +40,7 @@ OUTPUT = b"o"
 END = b"x"
 """The job has ended, and everything that it wrote was told."""
 
-REQUESTS = frozenset((DATA, EOF, RESIZE, ATTACH, CANCEL))
+REQUESTS = frozenset((DATA, EOF, RESIZE, ATTACH, NUMBER, CANCEL))
 ANSWERS = frozenset((OK, NO, REPLAY, OUTPUT, END))
 
 CLOSED = b"closed"
@@ -47,6 +52,8 @@ FULL = b"full"
 LONG = b"long"
 """A line that a terminal would cut."""
 NO_TERMINAL = b"no terminal"
+TAKEN = b"taken"
+"""What has this number, or a later one."""
 GARBAGE = b"garbage"
 CROWDED = b"crowded"
 """Too many are connected."""

@@ -39,6 +39,8 @@ class Service:
         self._clients: dict[int, Client] = {}
         self._waiting: list[Client] = []
         """Whose DATA is held, in the order in which it came."""
+        self._taken = 0
+        """The number of the last piece that had one."""
         self._poll = select.poll()
         self._watched: dict[int, int] = {}
 
@@ -203,7 +205,9 @@ class Service:
         elif kind == frames.DATA:
             self._take(client, payload)
         elif kind == frames.EOF:
-            client.answer(self._source.end())
+            self._answer(client, self._source.end())
+        elif kind == frames.NUMBER:
+            self._number(client, payload)
         elif kind == frames.RESIZE:
             self._resize(client, payload)
         else:
@@ -216,7 +220,7 @@ class Service:
             client.held = data
             self._waiting.append(client)
         else:
-            client.answer(refused)
+            self._answer(client, refused)
 
     def _try_held(self) -> None:
         while self._waiting:
@@ -226,8 +230,23 @@ class Service:
                 return
             del self._waiting[0]
             client.held = None
-            client.answer(refused)
+            self._answer(client, refused)
             self._see_to(client)
+
+    def _number(self, client: Client, payload: bytes) -> None:
+        if len(payload) != frames.NUMBERED.size:
+            client.dismiss(frames.GARBAGE)
+            return
+        (number,) = frames.NUMBERED.unpack(payload)
+        client.number = number
+        client.answer(frames.TAKEN if number <= self._taken else None)
+
+    def _answer(self, client: Client, refused: bytes | None) -> None:
+        """Of input, which may have a number."""
+        if refused is None:
+            self._taken = max(self._taken, client.number)
+        client.number = 0
+        client.answer(refused)
 
     def _resize(self, client: Client, payload: bytes) -> None:
         if len(payload) != frames.SIZE.size:

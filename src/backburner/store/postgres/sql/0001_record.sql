@@ -196,7 +196,8 @@ CREATE INDEX question_answered ON question (task) WHERE answer IS NOT NULL AND N
 CREATE TABLE mirror (
     task    BIGINT NOT NULL REFERENCES task (seq) ON DELETE CASCADE,
     attempt BIGINT NOT NULL,
-    stream  TEXT NOT NULL CHECK (stream IN ('output', 'stderr')),
+    -- `marks` says how far the others were at which time.
+    stream  TEXT NOT NULL CHECK (stream IN ('output', 'stderr', 'marks')),
     total   BIGINT NOT NULL,
     offsets BIGINT[] NOT NULL,
     lengths BIGINT[] NOT NULL,
@@ -217,6 +218,19 @@ CREATE TABLE message (
 );
 
 CREATE INDEX message_waiting ON message (task, number) WHERE taken IS NULL;
+
+-- What somebody gives to the input of a command on another machine.
+CREATE TABLE input (
+    seq     BIGINT PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    task    BIGINT NOT NULL REFERENCES task (seq) ON DELETE CASCADE,
+    attempt BIGINT NOT NULL,
+    -- NULL is the end. Gone when it was handed on.
+    data    BYTEA,
+    -- What became of it: empty where the job has it, else an error as JSON.
+    outcome TEXT
+);
+
+CREATE INDEX input_waiting ON input (task, seq) WHERE outcome IS NULL;
 
 CREATE TABLE channel (
     owner         identifier NOT NULL,

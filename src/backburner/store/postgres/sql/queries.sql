@@ -108,19 +108,30 @@ SELECT id, others, due, queue, free.paused, CASE WHEN next THEN place END
 FROM placed LEFT JOIN free ON free.name = placed.queue
 WHERE NOT next OR (queue IS NOT NULL AND (free.paused OR place > free.places));
 
--- name: task_claim
--- queued → running, while its queue has a place. What waited for an application has found one.
+-- name: tasks_claim
+-- Those of many that are queued, with their node where it is said, and have a place in their queue:
+-- → running. How many events each has now. What waited for an application has found one.
+WITH wanted AS MATERIALIZED (
+    SELECT t.seq AS wanted_seq, t.queue AS wanted_queue, w.value,
+           row_number() OVER (PARTITION BY t.queue ORDER BY w.place) AS turn
+    FROM jsonb_array_elements(:wanted::jsonb) WITH ORDINALITY w (value, place)
+    JOIN task t ON t.id = w.value ->> 0
+    WHERE t.attempt = (w.value ->> 1)::bigint AND t.state = 'queued'
+      AND (w.value ->> 8 IS NULL OR t.node = w.value ->> 8)
+)
 UPDATE task SET state = 'running',
                 detail = CASE WHEN hand_over IS NOT NULL THEN detail END,
-                started_at = greatest(:now, created_at), boot_id = :boot_id,
-                started_boot = :started_boot, pid = :pid, cgroup = :cgroup,
-                memory_cgroup = :memory_cgroup, worker = :worker, events = events + 1
-WHERE id = :id AND attempt = :attempt AND state = 'queued'
-  AND (queue IS NULL OR EXISTS (
-          SELECT 1 FROM queue q WHERE q.name = task.queue AND NOT q.paused AND q.width > (
+                started_at = greatest(:now, created_at), boot_id = value ->> 2,
+                started_boot = (value ->> 3)::bigint, pid = (value ->> 4)::bigint,
+                cgroup = value ->> 5, memory_cgroup = value ->> 6, worker = value ->> 7,
+                events = events + 1
+FROM wanted
+WHERE seq = wanted_seq AND (wanted_queue IS NULL OR EXISTS (
+          SELECT 1 FROM queue q
+          WHERE q.name = wanted_queue AND NOT q.paused AND turn <= q.width - (
               SELECT count(*) FROM task r
               WHERE r.queue = q.name AND r.state IN ('running', 'input_required'))))
-RETURNING {changed};
+RETURNING events, {changed};
 
 -- name: tasks_to_end
 -- Those of many that may end as they are said to: the place in the list, whether it has asked, how
@@ -671,8 +682,9 @@ SELECT procrastinate_cancel_job_v1(id, false, true) FROM procrastinate_jobs
 WHERE queueing_lock = ANY(:job_keys::text[]) AND status = 'todo';
 
 -- name: jobs_stalled
--- What is with nodes that have not said for a while that they live; what such a worker of the engine
--- had just been given; and what was sent to such a node, which has not taken it.
+-- What is with nodes that have not said for a while that they live; what was sent to such a node,
+-- which has not taken it; what somebody was given who did not take it either, dead or because the
+-- answer did not arrive; and jobs of which nothing is left.
 WITH dead AS (
     SELECT n.id FROM node n LEFT JOIN procrastinate_workers w ON w.id = n.worker
     WHERE greatest(w.last_heartbeat, n.seen_at)
@@ -685,13 +697,13 @@ WHERE t.sent_to IS NOT NULL AND t.state = 'queued' AND t.node IS NULL AND t.let_
   AND (EXISTS (SELECT 1 FROM dead WHERE dead.id = t.sent_to)
        OR NOT EXISTS (SELECT 1 FROM node n WHERE n.id = t.sent_to AND NOT n.draining))
 UNION
-SELECT t.id, t.attempt FROM procrastinate_jobs job
-JOIN task t ON t.id = job.args ->> 'task' AND t.attempt = (job.args ->> 'attempt')::bigint
-LEFT JOIN procrastinate_workers w ON w.id = job.worker_id
-LEFT JOIN node n ON n.worker = w.id
-WHERE job.status = 'doing' AND job.task_name = :name AND t.state = 'queued' AND t.node IS NULL
-  AND (w.id IS NULL OR w.last_heartbeat
-       < clock_timestamp() - coalesce(n.silent_s, :silent_s) * interval '1 second');
+SELECT job.args ->> 'task', (job.args ->> 'attempt')::bigint FROM procrastinate_jobs job
+LEFT JOIN task t ON t.id = job.args ->> 'task' AND t.attempt = (job.args ->> 'attempt')::bigint
+  AND t.finished_at IS NULL
+WHERE job.status = 'doing' AND job.task_name = :name
+  AND (t.id IS NULL OR (t.state = 'queued' AND t.node IS NULL))
+  AND NOT EXISTS (SELECT 1 FROM procrastinate_events e WHERE e.job_id = job.id AND e.type = 'started'
+                  AND e.at > clock_timestamp() - :silent_s * interval '1 second');
 
 -- name: node_put
 INSERT INTO node (id, worker, kind, machine, pid, silent_s, queues, tools, agents, lines, places,
@@ -739,11 +751,12 @@ RETURNING name;
 -- name: offers
 SELECT kind, name, document FROM offer ORDER BY kind, name;
 
--- name: node_take
--- An attempt that the engine has brought here.
-UPDATE task SET node = :node, sent_to = NULL
-WHERE id = :id AND attempt = :attempt AND state = 'queued' AND let_in = attempt
-  AND (node IS NULL OR node = :node)
+-- name: nodes_take
+-- Attempts that the engine has brought to nodes.
+UPDATE task SET node = value ->> 2, sent_to = NULL
+FROM jsonb_array_elements(:wanted::jsonb) AS wanted (value)
+WHERE id = value ->> 0 AND attempt = (value ->> 1)::bigint AND state = 'queued'
+  AND let_in = attempt AND (node IS NULL OR node = value ->> 2)
 RETURNING {changed};
 
 -- name: node_next
@@ -765,9 +778,6 @@ UPDATE task SET let_in = attempt - 1, node = NULL, sent_to = :next,
                 refused = CASE WHEN :refused THEN array_append(refused, :node) ELSE refused END
 WHERE id = :id AND attempt = :attempt AND state = 'queued' AND node = :node
 RETURNING seq;
-
--- name: node_has
-SELECT 1 FROM task WHERE id = :id AND attempt = :attempt AND node = :node;
 
 -- name: task_let_in_again
 -- Nobody has begun it: the engine is given it anew.
@@ -812,10 +822,8 @@ SELECT {message} FROM message m JOIN task t ON t.seq = m.task
 WHERE t.node = :node AND m.taken IS NULL AND t.state IN ('running', 'input_required')
 ORDER BY m.task, m.number LIMIT :limit;
 
--- name: engine_wake
--- A delayed job is due: the engine itself would look for it once in a while only. A node listens to
--- what is sent to it alone.
-SELECT pg_notify('procrastinate_queue_v1#node:' || :node, '{"type":"job_inserted","job_id":0}');
+-- name: engine_worker
+SELECT 1 FROM procrastinate_workers WHERE id = :number;
 
 -- name: mirror_put
 -- What is there of a stream now; of the attempt that runs.
@@ -827,8 +835,40 @@ SET total = excluded.total, offsets = excluded.offsets, lengths = excluded.lengt
     data = excluded.data
 RETURNING total;
 
+-- name: task_wrote
+-- How much that is, so that who lists tasks need not read it.
+UPDATE task SET output_bytes = :total, dropped_bytes = :dropped
+WHERE id = :id AND attempt = :attempt AND finished_at IS NULL
+RETURNING seq;
+
 -- name: mirror_of_task
--- Of each stream, unless that is what the caller has.
+-- Of the last attempt that has written anything; not what the caller has as it is.
 SELECT m.attempt, m.stream, m.total, m.offsets, m.lengths, m.data
 FROM mirror m JOIN task t ON t.seq = m.task
-WHERE t.id = :id AND m.attempt = :attempt;
+WHERE t.id = :id
+  AND m.attempt = (SELECT max(l.attempt) FROM mirror l WHERE l.task = t.seq AND l.stream <> 'marks')
+  AND m.attempt || m.stream || m.total <> ALL(:had::text[]);
+
+-- name: input_send
+-- To the attempt that runs; not where too much waits for it.
+INSERT INTO input (task, attempt, data)
+SELECT t.seq, t.attempt, :data::bytea FROM task t
+WHERE t.id = :id AND t.owner = :owner AND (:session::text IS NULL OR t.session = :session)
+  AND t.attempt = :attempt AND t.state IN ('running', 'input_required')
+  AND (SELECT count(*) FROM input i WHERE i.task = t.seq AND i.outcome IS NULL) < :most
+RETURNING seq;
+
+-- name: input_outcome
+SELECT outcome FROM input WHERE seq = :seq;
+
+-- name: input_forget
+-- Whoever has sent it knows what became of it, or waits no longer.
+DELETE FROM input WHERE seq = :seq RETURNING outcome;
+
+-- name: node_inputs
+SELECT i.seq, t.id, i.attempt, i.data FROM input i JOIN task t ON t.seq = i.task
+WHERE i.outcome IS NULL AND t.node = :node AND i.attempt = t.attempt
+ORDER BY i.seq LIMIT :limit;
+
+-- name: input_done
+UPDATE input SET outcome = :outcome, data = NULL WHERE seq = :seq RETURNING seq;

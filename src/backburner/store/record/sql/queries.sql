@@ -121,6 +121,10 @@ DELETE FROM queue WHERE name = :name RETURNING name;
 -- name: queue_names
 SELECT name FROM queue ORDER BY name;
 
+-- name: tasks_unqueued
+SELECT count(CASE WHEN state = 'queued' THEN 1 END), count(CASE WHEN state <> 'queued' THEN 1 END)
+FROM task WHERE state IN ('queued', 'running', 'input_required') AND queue IS NULL;
+
 -- name: queues
 SELECT q.name, q.width, q.paused,
        (SELECT count(*) FROM task t WHERE t.queue = q.name AND t.state = 'queued'),

@@ -108,18 +108,24 @@ SELECT id, others, due, queue, free.paused, iif(next, place, NULL)
 FROM placed LEFT JOIN free ON free.name = placed.queue
 WHERE NOT next OR (queue IS NOT NULL AND (free.paused OR place > free.places));
 
--- name: task_claim
--- queued → running, while its queue has a place. What waited for an application has found one.
+-- name: tasks_claim
+-- Those of many that are queued and have a place in their queue: → running. How many events each has
+-- now. What waited for an application has found one.
 UPDATE task SET state = 'running',
-                detail = iif(hand_over IS NULL, NULL, detail), started_at = max(:now, created_at), boot_id = :boot_id,
-                started_boot = :started_boot, pid = :pid, cgroup = :cgroup,
-                memory_cgroup = :memory_cgroup, worker = :worker, events = events + 1
-WHERE id = :id AND attempt = :attempt AND state = 'queued'
-  AND (queue IS NULL OR EXISTS (
-          SELECT 1 FROM queue q WHERE q.name = task.queue AND NOT q.paused AND q.width > (
+                detail = iif(hand_over IS NULL, NULL, detail),
+                started_at = max(:now, created_at), boot_id = w.value ->> 2,
+                started_boot = w.value ->> 3, pid = w.value ->> 4, cgroup = w.value ->> 5,
+                memory_cgroup = w.value ->> 6, worker = w.value ->> 7, events = events + 1
+FROM (SELECT t.seq AS wanted_seq, t.queue AS wanted_queue, c.value,
+             row_number() OVER (PARTITION BY t.queue ORDER BY c.key) AS turn
+      FROM json_each(:wanted) c CROSS JOIN task t ON t.id = c.value ->> 0
+      WHERE t.attempt = c.value ->> 1 AND t.state = 'queued') w
+WHERE seq = w.wanted_seq AND (w.wanted_queue IS NULL OR EXISTS (
+          SELECT 1 FROM queue q
+          WHERE q.name = w.wanted_queue AND NOT q.paused AND w.turn <= q.width - (
               SELECT count(*) FROM task r
               WHERE r.queue = q.name AND r.state IN ('running', 'input_required'))))
-RETURNING {changed};
+RETURNING events, {changed};
 
 -- name: tasks_to_end
 -- Those of many that may end as they are said to: the place in the list, whether it has asked, how

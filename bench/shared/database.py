@@ -1,0 +1,91 @@
+"""One PostgreSQL for ours and for Procrastinate alone, a database for each, and what it costs.
+
+Durable as it comes: fsync and synchronous_commit are on. What it costs is asked of the server's
+own processes and of the database, so that the same question is put to both.
+"""
+
+import contextlib
+import os
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import psycopg
+
+from bench.peers.servers import server
+
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What was used up to a moment, or between two."""
+
+    cpu_s: float
+    commits: int
+    wal_bytes: int
+
+    def __sub__(self, before: Self) -> "Cost":
+        return Cost(
+            self.cpu_s - before.cpu_s,
+            self.commits - before.commits,
+            self.wal_bytes - before.wal_bytes,
+        )
+
+
+class Database:
+    """One database of the server."""
+
+    def __init__(self, folder: str, name: str) -> None:
+        self._folder = folder
+        self.name = name
+        self.address = f"postgresql://bench@/{name}?host={folder}"
+        self._connection = psycopg.connect(self.address, autocommit=True)
+
+    def ask(self, question: str) -> Any:
+        """The one value that a statement gives."""
+        row = self._connection.execute(question.encode()).fetchone()
+        return row[0] if row else None
+
+    def cost(self) -> Cost:
+        """Up to now; of the whole server, but for the commits."""
+        self.ask("SELECT pg_stat_clear_snapshot()")
+        return Cost(
+            self._cpu_s(),
+            self.ask(f"SELECT xact_commit FROM pg_stat_database WHERE datname = '{self.name}'"),
+            int(self.ask("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")),
+        )
+
+    def _cpu_s(self) -> float:
+        """Of the server and of all its processes, those that have ended too."""
+        first = (Path(self._folder) / "data" / "postmaster.pid").read_text().split()[0]
+        ticks = sum(_ticks(first, ended_children=True))
+        for child in Path(f"/proc/{first}/task/{first}/children").read_text().split():
+            with contextlib.suppress(OSError):
+                ticks += sum(_ticks(child))
+        return ticks * _TICK_S
+
+    def close(self) -> None:
+        """Leave it."""
+        self._connection.close()
+
+
+def _ticks(pid: str, *, ended_children: bool = False) -> list[int]:
+    stat = Path(f"/proc/{pid}/stat").read_text()
+    fields = stat[stat.rindex(")") + 2 :].split()
+    return [int(field) for field in fields[11 : 15 if ended_children else 13]]
+
+
+@contextlib.contextmanager
+def databases(*names: str) -> Generator[list[Database]]:
+    """A fresh server with a database of each name."""
+    with server("postgres") as address, contextlib.ExitStack() as stack:
+        folder = dict(word.split("=", 1) for word in address.split())["host"]
+        with psycopg.connect(address, autocommit=True) as connection:
+            for name in names:
+                connection.execute(f"CREATE DATABASE {name}".encode())
+        found = [Database(folder, name) for name in names]
+        for each in found:
+            stack.callback(each.close)
+        yield found

@@ -1,0 +1,92 @@
+"""The record as a whole: its shape, who may go on with it, and whether it is whole."""
+
+from collections.abc import Iterator
+
+from backburner.cli.checks.finding import Finding, Level
+from backburner.model.errors import BackburnerError
+from backburner.model.home import Home
+
+_MIGRATE = "backburner db migrate brings it up to date"
+
+
+def examine_record(home: Home) -> Iterator[Finding]:
+    """What `db check` says."""
+    if home.shared:
+        yield from _of_database(home)
+    else:
+        yield from _of_folder(home)
+
+
+def _of_folder(home: Home) -> Iterator[Finding]:
+    from backburner.store.sqlite import checkup
+
+    number, newest = checkup.format_of(home.database), checkup.newest_format()
+    shape = shape_finding(number, number, newest)
+    yield shape
+    if shape.level is Level.FAIL:
+        return
+    wrong = checkup.problems(home.database)
+    yield Finding("file", Level.FAIL if wrong else Level.OK, "; ".join(wrong) or "whole")
+
+
+def _of_database(home: Home) -> Iterator[Finding]:
+    from backburner.runtime.home import check_database_installed
+
+    check_database_installed()
+    from backburner.store.postgres.checkup import checkup, newest_format
+
+    try:
+        with checkup(home.address) as look:
+            shape = shape_finding(look.format.number, look.format.oldest, newest_format())
+            yield shape
+            if shape.level is Level.FAIL:
+                return
+            found = look.breaches()
+    except BackburnerError as error:
+        yield Finding("database", Level.FAIL, error.message, error.remedy)
+        return
+    yield _counted("jobs", found.jobs_without_tasks, "in the engine have no task that wants them")
+    yield _counted("tasks", found.tasks_without_jobs, "wait for the engine, which has no job")
+    yield _counted("running", found.running_nowhere, "run, and no machine has them")
+    yield _counted("events", found.events_missing, "lack some of their events")
+    yield _counted("ends", found.ends_not_told_once, "have not one event of their end")
+    yield _counted("indexes", found.broken_indexes, "are broken: REINDEX them")
+    yield _counted("constraints", found.unchecked_constraints, "were never checked: VALIDATE them")
+    yield Finding("record", Level.OK, f"{found.tasks:,} tasks were looked at")
+
+
+def _counted(check: str, count: int, wrong: str) -> Finding:
+    if not count:
+        return Finding(check, Level.OK, "as they should be")
+    return Finding(
+        check,
+        Level.FAIL,
+        f"{count:,} {wrong}",
+        "keep a copy of the database (pg_dump), and report it",
+        "this must never be true: a promise is broken",
+    )
+
+
+def shape_finding(number: int, oldest: int, newest: int) -> Finding:
+    """The shape that it has, beside the newest that this program knows."""
+    if not number:
+        return Finding("format", Level.FAIL, "there is no record yet", _MIGRATE)
+    if oldest > newest:
+        return Finding(
+            "format",
+            Level.FAIL,
+            f"{number}, which needs programs of format {oldest}; this one knows {newest}",
+            "upgrade Backburner on this machine",
+        )
+    others = f"programs from format {oldest} on may use it"
+    if number > newest:
+        return Finding(
+            "format",
+            Level.WARN,
+            f"{number}, newer than this program's {newest}; {others}",
+            "upgrade Backburner on this machine",
+            "the next format may leave this program behind",
+        )
+    if number < newest:
+        return Finding("format", Level.FAIL, f"{number}; the newest is {newest}", _MIGRATE)
+    return Finding("format", Level.OK, f"{number}, the newest; {others}")

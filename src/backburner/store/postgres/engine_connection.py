@@ -1,0 +1,107 @@
+"""How Procrastinate's worker reaches the database: through one that restarts, and cheaply.
+
+Its own connector gives up at the first failure. The part of its worker that was asking then ends,
+silently: one that says no more that it lives would be taken for dead with all that it runs. So
+here every question is asked until there is an answer.
+
+A question that is asked again may have been answered before. A job that was fetched by an answer
+that nobody heard is found by `jobs_stalled`; to say twice that one lives changes nothing, and so
+here does ending a job twice.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, TypeVar
+
+import procrastinate
+import psycopg
+from procrastinate.connector import Notify
+from procrastinate.exceptions import ConnectorException
+from psycopg_pool import AsyncConnectionPool
+
+from backburner.store.postgres.connection import conninfo, is_lost
+from backburner.store.postgres.wake import listen
+
+Answer = TypeVar("Answer")
+
+_AGAIN_S = 0.25
+_CONNECTS_S = 5.0
+_LOOK = '{"type":"job_inserted","job_id":0}'
+"""What Procrastinate's worker takes for news."""
+
+
+class EngineConnection(procrastinate.PsycopgConnector):
+    """See `procrastinate.connector.BaseAsyncConnector`."""
+
+    def __init__(self, address: str, report: Callable[[str], None]) -> None:
+        self._address = address
+        self._report = report
+        self._tell: Notify | None = None
+        super().__init__(  # pyright: ignore[reportUnknownMemberType] - half of its types
+            pool_factory=_pool,
+            # What it says of its jobs is never read as the state of a task, and what a crash
+            # takes with it is said anew: it need not be on disk before the worker goes on.
+            conninfo=conninfo(address, synchronous_commit="off"),
+            kwargs={"autocommit": True},
+            min_size=1,
+            max_size=4,
+            timeout=_CONNECTS_S,
+            reconnect_timeout=1.0,
+        )
+
+    async def execute_query_async(self, query: Any, **arguments: Any) -> None:
+        """See BaseConnector."""
+        try:
+            await self._patiently(super().execute_query_async, query, arguments)
+        except ConnectorException as error:
+            if not isinstance(error.__cause__, psycopg.errors.RaiseException):
+                raise
+            # The job is over: others took this worker for dead, or the first answer was lost.
+
+    async def execute_query_one_async(self, query: Any, **arguments: Any) -> dict[str, Any]:
+        """See BaseConnector."""
+        return await self._patiently(super().execute_query_one_async, query, arguments)
+
+    async def execute_query_all_async(self, query: Any, **arguments: Any) -> list[dict[str, Any]]:
+        """See BaseConnector."""
+        return await self._patiently(super().execute_query_all_async, query, arguments)
+
+    async def _patiently(
+        self, ask: Callable[..., Awaitable[Answer]], query: str, arguments: dict[str, Any]
+    ) -> Answer:
+        reported = False
+        while True:
+            try:
+                return await ask(query, **arguments)
+            except ConnectorException as error:
+                if error.__cause__ is None or not is_lost(error.__cause__):
+                    raise
+                if not reported:
+                    self._report(f"the engine waits for the database: {error.__cause__}")
+                    reported = True
+            await asyncio.sleep(_AGAIN_S)
+
+    async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
+        """See BaseConnector."""
+        self._tell = on_notification
+
+        async def heard(notice: psycopg.Notify | None) -> None:
+            if notice is None:
+                await self.look()
+            else:
+                await on_notification(channel=notice.channel, payload=notice.payload)
+
+        await listen(self._address, list(channels), heard)
+
+    async def look(self) -> None:
+        """There may be a job, of which no notice tells."""
+        if self._tell is not None:
+            with contextlib.suppress(ConnectorException):
+                await self._tell(channel="", payload=_LOOK)
+
+
+def _pool(**options: Any) -> AsyncConnectionPool[Any]:
+    """Without a question before each question, whether the connection is there."""
+    del options["check"]
+    return AsyncConnectionPool(**options)

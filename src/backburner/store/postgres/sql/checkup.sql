@@ -1,0 +1,72 @@
+-- What `doctor` and `db check` ask. All of it only reads.
+
+-- name: check_server
+SELECT current_setting('server_version'), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+       pg_database_size(current_database()), pg_total_relation_size('mirror'),
+       (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+       current_setting('max_connections')::bigint, pg_is_in_recovery();
+
+-- name: check_transactions
+-- Those that are open for long: they keep others waiting, and what is deleted from being freed.
+SELECT pid, coalesce(application_name, ''), coalesce(host(client_addr), 'this machine'),
+       extract(epoch FROM clock_timestamp() - xact_start)::double precision,
+       coalesce(wait_event_type = 'Lock', false)
+FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
+  AND xact_start < clock_timestamp() - :longer_s * interval '1 second'
+ORDER BY xact_start LIMIT 10;
+
+-- name: check_lines
+-- What waits for a worker that takes it, where none does: the queue of the engine, that of the task.
+SELECT waiting.line, waiting.queue, waiting.count FROM (
+    SELECT line, min(queue) AS queue, count(*) AS count FROM task
+    WHERE state = 'queued' AND node IS NULL GROUP BY line) AS waiting
+WHERE NOT EXISTS (
+    SELECT 1 FROM node n LEFT JOIN procrastinate_workers w ON w.id = n.worker
+    WHERE waiting.line = ANY(n.lines) AND NOT n.draining
+      AND greatest(w.last_heartbeat, n.seen_at)
+          >= clock_timestamp() - n.silent_s * interval '1 second')
+ORDER BY waiting.count DESC, waiting.line LIMIT 10;
+
+-- name: check_jobs_without_tasks
+-- A task and its job are written in one transaction, and called back in one.
+SELECT count(*) FROM procrastinate_jobs job
+LEFT JOIN task t ON t.id = job.args ->> 'task'
+WHERE job.task_name = :name
+  AND ((job.status = 'doing' AND t.seq IS NULL)
+       OR (job.status = 'todo' AND (t.seq IS NULL OR t.finished_at IS NOT NULL)));
+
+-- name: check_tasks_without_jobs
+SELECT count(*) FROM task t
+LEFT JOIN (SELECT args ->> 'task' AS id, (args ->> 'attempt')::bigint AS attempt
+           FROM procrastinate_jobs
+           WHERE task_name = :name AND status IN ('todo', 'doing')) AS job
+  ON job.id = t.id AND job.attempt = t.attempt
+WHERE t.state = 'queued' AND t.let_in = t.attempt AND t.node IS NULL AND job.id IS NULL;
+
+-- name: check_running_nowhere
+SELECT count(*) FROM task
+WHERE state IN ('running', 'input_required') AND node IS NULL AND worker IS NULL;
+
+-- name: check_events
+-- The events of a task have the numbers from 1 to what its row says; the last of an ended one says so.
+SELECT count(*) FILTER (WHERE t.events <> coalesce(e.last, 0) OR e.last <> e.count),
+       count(*) FILTER (WHERE (t.finished_at IS NOT NULL) <> coalesce(e.finished = 1, false)), count(*)
+FROM task t
+LEFT JOIN (SELECT task, max(number) AS last, count(*) AS count,
+                  count(*) FILTER (WHERE kind = 'finished') AS finished
+           FROM event GROUP BY task) AS e ON e.task = t.seq;
+
+-- name: check_shape
+-- Indexes that a broken build has left, and constraints that were never checked.
+SELECT (SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+        WHERE c.relnamespace = current_schema()::regnamespace AND NOT (i.indisvalid AND i.indisready)),
+       (SELECT count(*) FROM pg_constraint
+        WHERE connamespace = current_schema()::regnamespace AND NOT convalidated);
+
+-- name: check_dead_letters
+SELECT count(*) FROM signal WHERE state = 'dropped' AND channel <> 'inbox' AND tries > 0;
+
+-- name: check_waiting
+SELECT count(*) FILTER (WHERE state = 'queued'), count(*) FILTER (WHERE state <> 'queued') FROM task
+WHERE state IN ('queued', 'running', 'input_required');

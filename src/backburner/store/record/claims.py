@@ -1,0 +1,54 @@
+"""The beginnings of queued tasks, many at once: each with its event, in one transaction."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from backburner.model import clock
+from backburner.model.events import EventKind
+from backburner.model.task import Place, Task
+from backburner.store.record.rows import to_json, to_task
+from backburner.store.record.together import Together
+from backburner.store.record.transaction import Statements
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An attempt that is the caller's to carry out, as `Store.claim` is told."""
+
+    task: str
+    attempt: int
+    place: Place
+    node: str | None = None
+    """The machine that must have taken it, where there are many."""
+
+
+def claim_tasks(run: Statements, claims: Sequence[Claim]) -> list[Task | None]:
+    """Each queued → running, while its queue has a place. No task twice."""
+    now = clock.now()
+    rows = run.many("tasks_claim", now=now, wanted=[_row(claim) for claim in claims])
+    claimed: dict[str, Task] = {}
+    events: list[Sequence[Any]] = []
+    nodes = {claim.task: claim.node for claim in claims}
+    for count, *row in rows:
+        task = to_task(tuple(row))
+        claimed[task.id] = task
+        told: dict[str, Any] = {"attempt": task.attempt}
+        if (node := nodes[task.id]) is not None:
+            told["node"] = node
+        events.append((task.seq, count, now, EventKind.STARTED, to_json(told)))
+    if events:
+        run.many("events_insert", rows=events)
+    return [claimed.get(claim.task) for claim in claims]
+
+
+CLAIMS = Together(claim_tasks, subject=lambda claim: claim.task, turn=2)
+
+
+def _row(claim: Claim) -> Sequence[Any]:
+    """In the order of `tasks_claim`."""
+    place = claim.place
+    return (
+        claim.task, claim.attempt, place.boot_id, place.started_boot, place.pid, place.cgroup,
+        place.memory_cgroup, place.worker, claim.node,
+    )  # fmt: skip

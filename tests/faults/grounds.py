@@ -1,0 +1,103 @@
+"""Where a campaign is fought: what applications open, who else can be killed, and what must hold.
+
+A home folder with its keeper and guardian; or a record that four workers share, and its database.
+"""
+
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import psycopg
+
+from tests.faults.record import is_intact
+from tests.faults.victims import guardians_of, keeper_of, kill, kill_all_of_ours
+from tests.nodes.workers import WorkerProcess
+from tests.postgres_server import Server
+
+WORKERS = 4
+
+
+class Ground(Protocol):
+    """One of them."""
+
+    address: str
+    """What `Backburner.open` takes."""
+    folder: Path
+    """For what the applications write down."""
+    victims: dict[str, int]
+    """Who can be killed here, beside an application, and how often."""
+
+    def kill(self, victim: str, choice: float) -> None:
+        """As a crash would; ``choice`` is a random number. Who would be started anew is."""
+        ...
+
+    def check(self) -> None:
+        """What must hold of the record when all is over."""
+        ...
+
+
+class HomeGround:
+    """One machine."""
+
+    def __init__(self, home: Path) -> None:
+        self.victims = {"keeper": 30, "guardian": 15, "both": 10}
+        self.address = str(home)
+        self.folder = home.parent
+        self._home = home
+
+    def kill(self, victim: str, choice: float) -> None:
+        if victim in ("both", "all"):
+            kill_all_of_ours(self._home)
+        elif victim == "keeper" and (keeper := keeper_of(self._home)):
+            kill(keeper)
+        elif victim == "guardian":
+            kill(*guardians_of(self._home))
+
+    def check(self) -> None:
+        assert is_intact(self._home)
+
+
+class SharedGround:
+    """Four machines and a database. A machine that is killed comes back, as its supervisor sees to
+
+    it: what it runs is not dead until it was silent for `--dead-after`, which is long here.
+    """
+
+    def __init__(self, server: Server, homes: Sequence[Path]) -> None:
+        self.victims = {"worker": 30, "workers": 10, "database": 15}
+        self._server = server
+        self.address = server.create(fresh=True)
+        self.folder = homes[0].parent
+        self._workers = [WorkerProcess(self.address, home, "--dead-after", "300") for home in homes]
+
+    def kill(self, victim: str, choice: float) -> None:
+        if victim == "worker":
+            worker = self._workers[int(choice * len(self._workers))]
+            worker.kill()
+            worker.begin()
+        if victim in ("workers", "all"):
+            for worker in self._workers:
+                worker.kill()
+        if victim in ("database", "all"):
+            self._server.stop(signal.SIGQUIT)
+        if victim in ("workers", "all"):  # also while there is no database
+            for worker in self._workers:
+                worker.begin()
+        if victim in ("database", "all"):
+            self._server.start()
+
+    def check(self) -> None:
+        """Nobody has ended but by our hand, and the engine has nothing that is over."""
+        for worker in self._workers:
+            worker.until_ready()
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            jobs = connection.execute(
+                "SELECT args FROM backburner.procrastinate_jobs WHERE status = 'todo'"
+            ).fetchall()
+            assert jobs == [], "the engine has jobs of which nothing is left"
+
+    def close(self) -> None:
+        """What runs has been stopped before."""
+        for worker in self._workers:
+            worker.leave()

@@ -1,0 +1,174 @@
+"""X10: the address takes the place of the home in every command, and tells nobody its password."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.nursery import Nursery
+from tests.cli.program import COMMAND, Program, Result
+from tests.nodes.conftest import NewWorker
+from tests.waiting import wait_until
+
+pytestmark = [pytest.mark.slow]
+
+PASSWORD = "hunter2"
+PROGRAM = " ".join(COMMAND)
+
+
+class Careful(Program):
+    """The program, of which no run may show the password."""
+
+    def __call__(self, *arguments: str, stdin: str = "", privileged: bool = True) -> Result:
+        result = super().__call__(*arguments, stdin=stdin, privileged=privileged)
+        assert PASSWORD not in result.out + result.err, arguments
+        assert "Traceback" not in result.err, result.err
+        return result
+
+
+@pytest.fixture
+def backburner(
+    home: Path, address: str, nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+) -> Careful:
+    monkeypatch.setenv("XDG_STATE_HOME", str(home))
+    monkeypatch.setenv("BACKBURNER_HOME", address.replace("test@", f"test:{PASSWORD}@"))
+    return Careful(nursery)
+
+
+def test_x10_a_task_from_its_start_to_the_last_trace(
+    backburner: Careful, new_worker: NewWorker
+) -> None:
+    new_worker()
+    task = backburner("run", "--title", "first", "--", "echo out; echo bad >&2; exit 3").id
+    assert backburner("wait", task).code == 3
+    assert backburner("logs", task).out == "out\nbad\n"
+    assert backburner("logs", "--since", "1h", "-n", "1", task).out == "bad\n"
+    assert backburner("ls", "-q").out == f"{task}\n"
+    (listed,) = backburner("ls", "--json").json
+    assert listed["output"] == {"bytes": 8, "dropped_bytes": 0, "cursor": "1.8"}
+    assert backburner("show", "--json", task).json["exit_code"] == 3
+    assert "exit code 3" in backburner("show", task).out
+    assert "first" in backburner("ls").out
+    (told,) = backburner("signals", "--ack", "--json").json
+    assert (told["task"], told["kind"]) == (task, "failed")
+    again = backburner("rerun", task).id
+    assert backburner("wait", again).code == 3
+    assert backburner("completion", "--candidates", "tasks", "--", again[:8]).out.startswith(again)
+    assert backburner("stop", again).out == f"{again} failed\n"
+    assert backburner("prune", "--older-than", "0").out.startswith("2 tasks removed")
+    assert backburner("ls").err == "backburner: no tasks in session 'test'\n"
+
+
+def test_x10_what_runs_is_followed_and_stopped_from_anywhere(
+    backburner: Careful, new_worker: NewWorker, tmp_path: Path
+) -> None:
+    new_worker()
+    command = f"echo first; until [ -e {tmp_path}/go ]; do sleep 0.05; done; echo second; sleep 600"
+    task = backburner("run", "--", command).id
+    with backburner.started("logs", "-f", task) as following:
+        following.read_until("first")
+        (tmp_path / "go").touch()
+        following.read_until("second")
+        # How much there is, is known without reading it.
+        assert backburner("ls", "--json").json[0]["output"]["bytes"] == 13
+        assert backburner("stop", task).out == f"{task} canceled\n"
+        assert following.end().code == 0
+
+
+def test_x10_lines_schedules_tokens_and_wishes_lie_in_the_record(backburner: Careful) -> None:
+    assert backburner("queue", "set", "gpu", "--width", "2").code == 0
+    assert backburner("queue", "ls", "--json").json[0]["width"] == 2
+    backburner("schedule", "add", "--cron", "0 3 * * *", "--", "true")
+    (schedule,) = backburner("schedule", "ls", "--json").json
+    assert backburner("schedule", "rm", schedule["schedule_id"]).code == 0
+    token = backburner("token", "create", "--label", "laptop", "--json").json
+    assert [each["label"] for each in backburner("token", "ls", "--json").json] == ["laptop"]
+    assert backburner("token", "revoke", token["id"]).code == 0
+    assert backburner("session", "--quiet", "--json").json["told"] == []
+    waits = backburner("run", "--queue", "gpu", "--", "true").id
+    assert backburner("wait", waits, "--timeout", "0").code == 124
+    assert backburner("stop", "--all").out == f"{waits} canceled\n"
+
+
+def test_x5_input_goes_to_a_command_on_another_machine(
+    backburner: Careful, new_worker: NewWorker
+) -> None:
+    new_worker()
+    task = backburner("run", "--stdin", "--", "cat").id
+    assert backburner("send", task, "one").code == 0
+    assert backburner("send", "--raw", task, "-", stdin="x" * 300_000).code == 0
+    assert backburner("send", "--eof", "--json", task).json["sent"] == "eof"
+    late = backburner("send", task, "late")
+    assert (late.code, "closed" in late.err or "ended" in late.err) == (1, True)
+    assert backburner("wait", task).code == 0
+    assert backburner("logs", "--raw", task).out == "one\n" + "x" * 300_000
+    shell = backburner("run", "--pty", "--", "read line; echo got:$line").id
+    refused = backburner("attach", shell)
+    assert (refused.code, "another machine" in refused.err) == (1, True)
+    assert backburner("send", shell, "this").code == 0
+    assert backburner("wait", shell).code == 0
+    assert "got:this" in backburner("logs", shell).out
+
+
+def test_x5_a_question_is_answered_from_another_machine(
+    backburner: Careful, new_worker: NewWorker
+) -> None:
+    new_worker()
+    task = backburner("run", "--", f"{PROGRAM} status busy; {PROGRAM} ask 'which one?'").id
+    wait_until(lambda: backburner("ls", "-q", "--state", "input_required").out)
+    assert backburner("send", task, "this one").code == 0
+    assert backburner("wait", task).code == 0
+    assert backburner("logs", task).out == "this one\n"
+
+
+def test_what_a_job_starts_goes_to_the_record_of_its_worker(
+    backburner: Careful, new_worker: NewWorker
+) -> None:
+    new_worker()
+    outer = backburner("run", "--wait", "--", f"{PROGRAM} run --wait -- echo inner")
+    assert (outer.code, outer.out) == (0, "inner\n"), outer.err
+    assert len(backburner("ls", "--json").json) == 2
+
+
+def test_what_needs_a_folder_says_so(backburner: Careful) -> None:
+    refused = backburner("service", "status")
+    assert (refused.code, "this record is in a database" in refused.err) == (2, True)
+
+
+def test_a_database_that_is_not_there_is_an_error_in_two_lines(backburner: Careful) -> None:
+    nowhere = f"postgresql://test:{PASSWORD}@127.0.0.1:1/none"
+    for command in (["ls"], ["run", "--", "true"], ["signals"]):
+        result = backburner(command[0], "--home", nowhere, *command[1:])
+        assert result.code == 1
+        assert "the database cannot be reached" in result.err
+        assert result.err.count("\n") == 2
+    assert backburner("completion", "--candidates", "tasks", "--home", nowhere, "--", "").out == ""
+    wrong = backburner("ls", "--home", f"postgresql://test:{PASSWORD}@[/x")
+    assert (wrong.code, "is not one" in wrong.err) == (1, True)
+
+
+def test_db_migrate_and_check_say_what_they_did_and_found(
+    backburner: Careful, address: str
+) -> None:
+    assert backburner("db", "check").code == 1
+    done = backburner("db", "migrate", "--json").json
+    assert done["from"] == 0
+    assert len(done["applied"]) == done["to"]
+    assert backburner("db", "migrate", "--json").json["applied"] == []
+    levels = {each["check"]: each["level"] for each in backburner("db", "check", "--json").json}
+    assert set(levels.values()) == {"ok"}
+    import psycopg
+
+    backburner("run", "--", "true")
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute("SET search_path TO backburner")
+        connection.execute("DELETE FROM procrastinate_jobs")
+        broken = backburner("db", "check")
+        assert broken.code == 1
+        assert "1 wait for the engine, which has no job" in broken.out
+        connection.execute("UPDATE format SET number = 900")
+        assert "newer than this program" in backburner("db", "check").out
+        connection.execute("UPDATE format SET oldest = 900")
+        refused = backburner("db", "check", "--json")
+    assert refused.code == 1
+    assert json.loads(refused.out)[0]["level"] == "fail"

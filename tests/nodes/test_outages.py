@@ -1,0 +1,133 @@
+"""X2, E11: nodes whose database is away, that drain for long, or that the engine has forgotten."""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from backburner import Backburner, Task
+from backburner.model.states import State
+from tests.nodes.conftest import NewWorker
+from tests.nodes.workers import WorkerProcess
+from tests.postgres_server import Server
+from tests.waiting import pause_async, wait_until_async
+
+pytestmark = [pytest.mark.slow]
+
+DEAD_AFTER_S = 3
+
+
+def until_told(folder: Path, name: str) -> str:
+    """A command that ends when the test says so."""
+    return f"touch {folder}/{name}; until [ -e {folder}/go ]; do sleep 0.1; done; echo {name}"
+
+
+@pytest.fixture
+def own_server() -> Iterator[Server]:
+    """One that may be killed."""
+    server = Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def two_workers(
+    own_server: Server, new_home: Callable[[], Path]
+) -> Iterator[tuple[str, list[WorkerProcess]]]:
+    """The address of their record, and they."""
+    address = own_server.create(fresh=True)
+    workers = [
+        WorkerProcess(
+            address, new_home(), "--dead-after", str(DEAD_AFTER_S), "--queue", name, "--queue",
+            "default",
+        )
+        for name in ("one", "two")
+    ]  # fmt: skip
+    yield address, workers
+    for worker in workers:
+        worker.leave()
+
+
+@pytest.fixture
+async def bb(home: Path, two_workers: tuple[str, list[WorkerProcess]]) -> AsyncIterator[Backburner]:
+    async with Backburner.open(two_workers[0]) as opened:
+        yield opened
+
+
+async def test_e11_a_database_that_was_away_for_long_makes_nobody_dead(
+    bb: Backburner, own_server: Server, two_workers: tuple[str, list[WorkerProcess]], tmp_path: Path
+) -> None:
+    """Longer than a node may be silent; each of them is heard of again before it is judged."""
+    session = bb.session("chat")
+    tasks: list[Task] = []
+    for name in ("one", "two"):
+        await bb.set_queue(name, 5)
+        tasks.append(await session.run(until_told(tmp_path, name), queue=name))
+        await wait_until_async((tmp_path / name).exists)
+    await asyncio.to_thread(own_server.stop, signal.SIGQUIT)
+    await pause_async(DEAD_AFTER_S * 2, because="longer than a node may be silent")
+    own_server.start()
+    after = await session.run("echo after")
+    await after.wait(timeout=60)
+    await pause_async(DEAD_AFTER_S * 2, because="who has no heartbeat any more would be dead")
+    (tmp_path / "go").touch()
+    said = [worker.said for worker in two_workers[1]]
+    for task in tasks:
+        await task.wait(timeout=60)
+        assert (task.state, task.record.attempt) == (State.SUCCEEDED, 1), [each() for each in said]
+    assert len(await session.told()) == 3
+
+
+async def test_x2_a_node_that_restarts_while_the_database_is_down_comes_back(
+    bb: Backburner, own_server: Server, two_workers: tuple[str, list[WorkerProcess]], tmp_path: Path
+) -> None:
+    await bb.set_queue("one", 5)
+    task = await bb.session("chat").run(until_told(tmp_path, "one"), queue="one")
+    await wait_until_async((tmp_path / "one").exists)
+    worker = two_workers[1][0]
+    await asyncio.to_thread(own_server.stop, signal.SIGQUIT)
+    await asyncio.to_thread(worker.kill)
+    worker.begin()
+    await wait_until_async(lambda: "will try again" in worker.said())
+    own_server.start()
+    await asyncio.to_thread(worker.until_ready)
+    (tmp_path / "go").touch()
+    await task.wait(timeout=60)
+    assert (task.state, task.record.attempt) == (State.SUCCEEDED, 1), worker.said()
+
+
+async def test_e11_a_node_that_drains_for_long_is_not_dead(
+    shared: Backburner, new_worker: NewWorker, tmp_path: Path
+) -> None:
+    soon = ("--dead-after", str(DEAD_AFTER_S))
+    draining, _ = new_worker(*soon), new_worker("--queue", "nothing", *soon)
+    task = await shared.session("chat").run(until_told(tmp_path, "one"))
+    await wait_until_async((tmp_path / "one").exists)
+    draining.drain()
+    await pause_async(DEAD_AFTER_S * 2.5, because="longer than a node may be silent")
+    (tmp_path / "go").touch()
+    await task.wait(timeout=60)
+    assert task.state is State.SUCCEEDED, draining.said()
+    await asyncio.to_thread(draining.process.wait, 60)
+    assert draining.process.returncode == 0, draining.said()
+
+
+async def test_x2_a_node_that_the_engine_has_forgotten_begins_anew(
+    shared: Backburner, new_worker: NewWorker, address: str, tmp_path: Path
+) -> None:
+    """So does whoever starts while this one is cut off."""
+    worker = new_worker("--dead-after", str(DEAD_AFTER_S))
+    session = shared.session("chat")
+    running = await session.run(until_told(tmp_path, "one"))
+    await wait_until_async((tmp_path / "one").exists)
+    with psycopg.connect(address) as connection:
+        connection.execute("DELETE FROM backburner.procrastinate_workers")
+    await wait_until_async(lambda: "begins anew" in worker.said())
+    later = await session.run("echo later")
+    await later.wait(timeout=60)
+    (tmp_path / "go").touch()
+    await running.wait(timeout=60)
+    assert (running.state, running.record.attempt) == (State.SUCCEEDED, 1), worker.said()

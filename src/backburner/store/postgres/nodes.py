@@ -5,19 +5,19 @@ from collections.abc import Sequence
 
 from backburner.model.node import Node, NodeKind, Offer, SeenNode
 from backburner.model.states import Kind
-from backburner.store.engine import line_of_node, line_of_queue, line_of_work
+from backburner.store.engine import route_of_node, route_of_queue, route_of_work
 from backburner.store.record.changes import Changes
 from backburner.store.record.rows import to_json
 from backburner.store.record.transaction import Row, Statements
 
 
-def lines_of(node: Node) -> list[str]:
+def routes_of(node: Node) -> list[str]:
     """The queues of the engine that it takes jobs from."""
     return [
-        line_of_node(node.id),
-        *(line_of_queue(name) for name in node.queues),
-        *(line_of_work(Kind.TOOL, name) for name in node.tools),
-        *(line_of_work(Kind.AGENT, name) for name in node.agents),
+        route_of_node(node.id),
+        *(route_of_queue(name) for name in node.queues),
+        *(route_of_work(Kind.TOOL, name) for name in node.tools),
+        *(route_of_work(Kind.AGENT, name) for name in node.agents),
     ]
 
 
@@ -58,7 +58,7 @@ class Nodes(Changes):
             queues=to_json(node.queues),
             tools=to_json(node.tools),
             agents=to_json(node.agents),
-            lines=to_json(lines_of(node)),
+            routes=to_json(routes_of(node)),
             places=node.places,
             draining=node.draining,
         )

@@ -264,7 +264,7 @@ async def test_x2_what_a_node_was_brought_before_it_died_is_given_anew_when_it_i
     task = await queued(store)
     run(address, "SELECT procrastinate_register_worker_v1()")
     worker = 1
-    await store.appear(worker)
+    await store.put_node(Node("nd_1", NodeKind.WORKER, "here", 1, silent_s=3600), worker)
     run(address, f"SELECT procrastinate_fetch_job_v2(NULL, {worker})")
     assert await store.left_behind() == [Job(task.id, 1)]
     for job in await store.left_behind():

@@ -8,9 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backburner.model.home import Home
+from backburner.model.home import Home, shared_home
+from backburner.model.redaction import HIDDEN
 from backburner.work import handover, linux
+from backburner.work.assignment import launch_from_here
 from backburner.work.process.wrapper import Launch
+from backburner.work.sealing import MARK
 
 
 def launch(size: int = 10, **environment: str) -> Launch:
@@ -130,3 +133,29 @@ def test_what_it_is_to_read_comes_back_as_it_was(
     given_text = replace(launch(), stdin_text=text)
     name = handover.leave(home, "bg_1", given_text)
     assert handover.take(home, "bg_1", name) == given_text
+
+
+def test_d9_what_is_given_goes_to_a_shared_record_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where the caller's own environment holds the same: it may not be the worker's."""
+    monkeypatch.setenv("KEY", "hunter2")
+    monkeypatch.setenv("OWN", "of the caller")
+    monkeypatch.delenv("BACKBURNER_SECRET", raising=False)
+    shared = shared_home("postgresql://db/work")
+    left = launch_from_here(["true"], cwd="/", env={"KEY": "hunter2"}, separate_stderr=False)
+    kept = handover.leave(shared, "bg_1", left)
+    assert "of the caller" not in kept
+    monkeypatch.setenv("KEY", "of the worker")
+    monkeypatch.setenv("OWN", "of the worker")
+    opened = handover.opened(kept.removeprefix(MARK), "bg_1")
+    assert (opened.environment["KEY"], opened.environment["OWN"]) == ("hunter2", "of the worker")
+    again = handover.opened(handover.leave(shared, "bg_2", opened).removeprefix(MARK), "bg_2")
+    assert again == opened, "a schedule hands it on"
+
+
+def test_d9_a_shared_record_has_the_names_of_variables_alone(tmp_path: Path) -> None:
+    spec = {"command": "true", "env": {"K1": "hunter2"}}
+    assert handover.for_record(Home(tmp_path), spec) == spec
+    kept = handover.for_record(shared_home("postgresql://db/work"), spec)
+    assert kept == {"command": "true", "env": {"K1": HIDDEN}}

@@ -29,7 +29,7 @@ def hooked(name: str, home: str | None, session: str | None) -> int:
     sessions = [there.session] if named else at.sessions()
 
     async def work(backburner: "Backburner", _: "Session") -> int:
-        await tell(backburner, sessions, at, say.at_once)
+        await tell(backburner, sessions, at, say.at_once, owner=there.owner)
         return exits.DONE
 
     return act(there, work)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from backburner.cli.guard import details_belong_to
 from backburner.model.home import Home
 from backburner.model.limits import DEFAULT_OWNER, DEFAULT_SESSION
-from backburner.runtime.home import home_of
+from backburner.runtime.home import home_of, owner_here
 from backburner.store.protocol import Scope
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Place:
     home: Home
     session: str
     owner: str = DEFAULT_OWNER
-    """Whose tasks: those of the command line, or of somebody in a chat (BACKBURNER_OWNER)."""
+    """Whose tasks: those of the command line, or of whom BACKBURNER_OWNER names."""
 
     @property
     def scope(self) -> Scope:
@@ -39,8 +39,7 @@ def place(home: str | None, session: str | None) -> Place:
     """From the options of a command."""
     there = home_of(home)
     details_belong_to(there.root)
-    owner = os.environ.get("BACKBURNER_OWNER") or DEFAULT_OWNER
-    return Place(there, session_named(session), owner)
+    return Place(there, session_named(session), owner_here())
 
 
 def session_named(session: str | None) -> str:

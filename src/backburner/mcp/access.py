@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from backburner.model.address import LOOPBACK, is_loopback
 from backburner.model.errors import NotAllowed, UsageError
-from backburner.model.limits import DEFAULT_OWNER
 from backburner.model.policy import Role
 from backburner.model.tokens import text_in
+from backburner.runtime.home import owner_here
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -39,14 +39,10 @@ class Admission:
     role: Role
 
 
-LOCAL = Admission(DEFAULT_OWNER, None, Role.USER)
-"""The person who started the server."""
-
-
 def admission_of(request: object | None) -> Admission:
     """What a request may touch. Over pipes there is none, and it is from who started us."""
     scope: dict[str, Admission] = getattr(request, "scope", None) or {}
-    return scope.get(_ADMISSION, LOCAL)
+    return scope.get(_ADMISSION) or Admission(owner_here(), None, Role.USER)
 
 
 class TokenDoor:

@@ -171,6 +171,8 @@ async def tell(
     sessions: Sequence[str],
     at: Occasion,
     write: Callable[[str], None],
+    *,
+    owner: str,
 ) -> int:
     """Print what the sessions have to be told, and count it as delivered once it is printed (X1).
 
@@ -185,7 +187,7 @@ async def tell(
             if len(chosen) >= _AT_ONCE:
                 break
             claimed = await backburner.store.claim_signals(
-                backburner.session(name).scope,
+                backburner.session(name, owner=owner).scope,
                 consumer=consumer,
                 limit=_AT_ONCE - len(chosen),
                 lease_s=SIGNAL_LEASE_S,
@@ -198,7 +200,8 @@ async def tell(
             write(at.printed("\n".join([_HEAD, *(line for _, line in chosen), _FOOT])) + "\n")
         for name in {signal.session for signal, _ in chosen}:
             keys = [signal.key for signal, _ in chosen if signal.session == name]
-            told += await backburner.inbox.acknowledge(keys, backburner.session(name).scope)
+            scope = backburner.session(name, owner=owner).scope
+            told += await backburner.inbox.acknowledge(keys, scope)
     finally:
         await backburner.store.release_signals(consumer)
     return told

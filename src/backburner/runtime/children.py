@@ -4,7 +4,7 @@ The keeper needs this too, so nothing here loads an agent.
 """
 
 from backburner.model.home import Home
-from backburner.model.limits import DEFAULT_GRACE_S, DEFAULT_OWNER
+from backburner.model.limits import DEFAULT_GRACE_S
 from backburner.model.states import ACTIVE, Kind
 from backburner.model.task import Task
 from backburner.runtime.unstarted import ask_to_stop
@@ -21,18 +21,16 @@ def ends_its_children(task: Task) -> bool:
 async def stop_children(store: Store, home: Home, task: Task) -> None:
     """Ask for the end of everything that an agent has started, now that it has ended itself.
 
-    Agents among them do the same when they end. What its programs have started through the command
-    line belongs to the local owner.
+    Agents among them do the same when they end.
     """
     if not ends_its_children(task):
         return
-    for owner in dict.fromkeys((task.owner, DEFAULT_OWNER)):
-        scope = Scope(owner, task.id)
-        before: int | None = None
-        while children := await store.newest(scope, limit=_AT_ONCE, states=ACTIVE, before=before):
-            for child in children:
-                await ask_to_stop(store, home, child.id, scope, DEFAULT_GRACE_S)
-            before = children[-1].seq
+    scope = Scope(task.owner, task.id)
+    before: int | None = None
+    while children := await store.newest(scope, limit=_AT_ONCE, states=ACTIVE, before=before):
+        for child in children:
+            await ask_to_stop(store, home, child.id, scope, DEFAULT_GRACE_S)
+        before = children[-1].seq
 
 
 async def stop_left_children(store: Store, home: Home) -> None:

@@ -1,13 +1,16 @@
-"""Which home a program means: a folder, or the record of many machines in a database."""
+"""Which home a program means, a folder or the record of many machines in a database; and whose."""
 
 import os
 
 from backburner.model.database import is_database
 from backburner.model.errors import UsageError
 from backburner.model.home import Home, named_home, shared_home
+from backburner.model.limits import DEFAULT_OWNER
 
 DATABASE = "BACKBURNER_DATABASE"
 """The environment variable with the address that a worker works for."""
+
+OWNER = "BACKBURNER_OWNER"
 
 
 def home_of(given: str | os.PathLike[str] | None) -> Home:
@@ -27,6 +30,11 @@ def home_of(given: str | os.PathLike[str] | None) -> Home:
             f" workers, start them with {DATABASE} set",
         )
     return shared_home(address)
+
+
+def owner_here() -> str:
+    """Whose tasks a program means: its user's, or in a job those of the job's owner."""
+    return os.environ.get(OWNER) or DEFAULT_OWNER
 
 
 def check_database_installed() -> None:

@@ -180,7 +180,7 @@ class TaskService:
             title=preview(
                 options.title or assignment.shown, TITLE_MAX_CHARS if options.title else 60
             ),
-            spec=assignment.spec | _notify(options),
+            spec=handover.for_record(self._home, assignment.spec) | _notify(options),
             max_runtime_s=options.max_runtime_s,
             parent=options.parent,
             order=options.order,

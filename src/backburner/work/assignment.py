@@ -76,6 +76,7 @@ def launch_from_here(
         argv=list(argv),
         cwd=cwd,
         environment=inherited_environment() | dict(env),
+        given=dict(env),
         umask=umask(),
         open_files=open_files(),
         separate_stderr=separate_stderr,

@@ -6,7 +6,7 @@ making a file costs a start more than its durable commit. Pieces are appended wh
 of processes may do it at once, and begin at a block, so that freeing one frees its disk space.
 
 Where the record is shared by many machines, the launch goes there, sealed (`sealing`) and with no
-more of the environment than the caller has set for this start: the rest is the node's. The record
+more of the environment than what was given for this start: the rest is the node's. The record
 keeps it apart, and sees to its end.
 """
 
@@ -16,10 +16,12 @@ import fcntl
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from backburner.model.home import Home
+from backburner.model.redaction import HIDDEN
 from backburner.work import linux
 from backburner.work.assignment import inherited_environment
 from backburner.work.process.wrapper import Launch
@@ -27,6 +29,7 @@ from backburner.work.sealing import seal, unseal
 
 _BLOCK = 4096
 _LEFT_AT = "left_at"
+_GIVEN = "given"
 _BEGIN = b"\x01"
 """Opens a piece: then the task's id and a line of JSON, which escapes control characters, so that
 no later block of a piece looks like the first."""
@@ -47,11 +50,9 @@ def leave(home: Home, task_id: str, launch: Launch) -> str:
     For a shared record, what it makes a name of.
     """
     document = {_LEFT_AT: time.time()}
-    document |= {name: getattr(launch, name) for name in Launch.__slots__}
+    document |= {name: getattr(launch, name) for name in Launch.__slots__ if name != _GIVEN}
     if home.shared:
-        own = inherited_environment()
-        set_here = {k: v for k, v in launch.environment.items() if own.get(k) != v}
-        return seal(json.dumps(document | {"environment": set_here}), task_id)
+        return seal(json.dumps(document | {"environment": dict(launch.given)}), task_id)
     text = _opening(task_id) + json.dumps(document).encode("ascii")
     piece = text.ljust(-(-len(text) // _BLOCK) * _BLOCK, b"\n")
     fd = os.open(home.launches, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -66,6 +67,17 @@ def leave(home: Home, task_id: str, launch: Launch) -> str:
         discard(home, task_id, name)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     return name
+
+
+def for_record(home: Home, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A spec as the record of this home keeps it.
+
+    Only its user reads a home folder, so values under names that are not secret stay, for `rerun`.
+    Of a shared record there are copies and logs: of variables it has the names alone.
+    """
+    if not home.shared or not spec.get("env"):
+        return dict(spec)
+    return {**spec, "env": dict.fromkeys(spec["env"], HIDDEN)}
 
 
 def take(home: Home, task_id: str, name: str) -> Launch:
@@ -85,8 +97,8 @@ def opened(kept: str, task_id: str) -> Launch:
     """What a shared record has kept. ValueError or TypeError where it is broken."""
     document = json.loads(unseal(kept, task_id))
     del document[_LEFT_AT]
-    document["environment"] = inherited_environment() | document["environment"]
-    return Launch(**document)
+    given = document["environment"]
+    return Launch(**document | {"environment": inherited_environment() | given, _GIVEN: given})
 
 
 def discard(home: Home, task_id: str, name: str | None) -> None:

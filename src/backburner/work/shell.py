@@ -139,17 +139,18 @@ def assignment(command: ShellCommand, settings: Settings) -> Assignment:
 def launch_from_here(command: ShellCommand) -> Launch:
     """The command with what this process would hand on to a child of its own."""
     environment = inherited_environment()
+    given = dict(command.env)
     size = WindowSize()
     if command.input is Input.PTY:
         size = command.size or _size_of_our_terminal() or size
-        environment["TERM"] = environment.get("TERM") or "xterm-256color"
+        given.setdefault("TERM", environment.get("TERM") or "xterm-256color")
         for name in ("COLUMNS", "LINES"):  # of another terminal; programs believe these first
             environment.pop(name, None)
-    environment.update(command.env)
     return Launch(
         argv=command.argv(),
         cwd=command.cwd,
-        environment=environment,
+        environment=environment | given,
+        given=given,
         umask=umask(),
         open_files=open_files(),
         separate_stderr=command.separate_stderr,
@@ -176,6 +177,7 @@ def job_environment(launch: Launch, home: Home, task: Task) -> dict[str, str]:
         "BACKBURNER_TASK_ID": task.id,
         "BACKBURNER_ATTEMPT": str(task.attempt),
         # A program that is an agent has a session of its own, named after its task.
+        "BACKBURNER_OWNER": task.owner,
         "BACKBURNER_SESSION": task.id if task.kind is Kind.AGENT else task.session,
         "BACKBURNER_HOME": str(home.root),
         "BACKBURNER_REPORT": home.attempt(task.id, task.attempt).report,

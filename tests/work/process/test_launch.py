@@ -167,6 +167,7 @@ async def test_the_callers_environment_arrives_whole(
         "MORE": "given",
         "PYTHONUNBUFFERED": "1",
         "BACKBURNER_HOME": str(shared_home),
+        "BACKBURNER_OWNER": "local",
         "BACKBURNER_SESSION": "chat",
     }
     program = "import json, os, sys; json.dump(dict(os.environ), sys.stdout)"
@@ -196,6 +197,17 @@ async def test_plain_names_arrive_through_the_plain_shell_too(
     async with Backburner.open(shared_home) as bb:
         text = await output_of(bb.session("chat"), ["printenv", "PLAIN", "BACKBURNER_SESSION"])
     assert text == "a b\nc 'd' $e\nchat\n"
+
+
+async def test_b6_what_a_command_starts_belongs_to_its_owner(shared_home: Path) -> None:
+    """Or it would count against nobody, and reach into sessions of that name of others."""
+    start = [sys.executable, "-m", "backburner.cli", "run", "--", "true"]
+    async with Backburner.open(shared_home) as bb:
+        ada = bb.session("chat", owner="ada")
+        await output_of(ada, start, env={"BACKBURNER_OWNER": "bob"})
+        child, parent = await ada.tasks()
+        assert child.record.parent == parent.id
+        await child.wait(timeout=60)
 
 
 async def test_a_caller_can_have_python_buffered(shared_home: Path) -> None:

@@ -100,7 +100,8 @@ class ScheduleService:
             session=scope.session,
             kind=work.kind,
             title=preview(options.title or work.shown, TITLE_MAX_CHARS if options.title else 60),
-            spec=work.spec | ({} if options.signal_on_completion else {"wake": "silent"}),
+            spec=handover.for_record(self._home, work.spec)
+            | ({} if options.signal_on_completion else {"wake": "silent"}),
             zone=options.zone,
             next_at=0,
             due_at=0,

@@ -66,6 +66,8 @@ class Launch:
     """Rows and columns of its terminal."""
     stdin_text: str | None = None
     """What it reads from its standard input before that is at its end, where it has no `input`."""
+    given: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Of the environment, what was set for this start. The rest is the caller's own."""
 
 
 def problem(launch: Launch) -> str | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from backburner.cli.checks.finding import Finding, Level, so_many
 from backburner.model import clock
 from backburner.model.clock import format_duration
+from backburner.model.node import NodeKind
 
 if TYPE_CHECKING:
     from backburner.model.node import SeenNode
@@ -27,8 +28,10 @@ def examine_nodes(look: "Checkup", server: "Server") -> Iterator[Finding]:
 
 
 def _workers(nodes: "list[SeenNode]", waiting: int) -> Finding:
-    alive = [each for each in nodes if each.alive]
+    alive = [each for each in nodes if each.alive and each.node.kind is NodeKind.WORKER]
     taking = [each for each in alive if not each.node.draining]
+    applications = sum(each.alive for each in nodes) - len(alive)
+    beside = f"; {so_many(applications, 'application')} beside" if applications else ""
     if taking:
         places = sum(each.node.places for each in taking)
         has = sum(each.has for each in alive)
@@ -36,12 +39,13 @@ def _workers(nodes: "list[SeenNode]", waiting: int) -> Finding:
         return Finding(
             "workers",
             Level.OK,
-            f"{len(taking)} on {so_many(machines, 'machine')}, {has:,} of {places:,} places taken",
+            f"{len(taking)} on {so_many(machines, 'machine')}, {has:,} of {places:,} places taken"
+            f"{beside}",
         )
     return Finding(
         "workers",
         Level.FAIL if waiting else Level.WARN,
-        "none takes on tasks" + (f", and {waiting:,} wait" if waiting else ""),
+        "none takes on tasks" + (f", and {waiting:,} wait" if waiting else "") + beside,
         "backburner worker --database …, on a machine that is to carry them out",
         "what is started waits until one comes",
     )

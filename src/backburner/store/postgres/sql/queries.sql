@@ -707,14 +707,14 @@ WHERE job.status = 'doing' AND job.task_name = :name
 
 -- name: node_put
 INSERT INTO node (id, worker, kind, machine, pid, silent_s, queues, tools, agents, lines, places,
-                  draining)
+                  draining, ahead)
 VALUES (:id, :worker, :kind, :machine, :pid, :silent_s, :queues, :tools, :agents, :lines::text[],
-        :places, :draining)
+        :places, :draining, :now - (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
 ON CONFLICT (id) DO UPDATE
 SET worker = excluded.worker, kind = excluded.kind, machine = excluded.machine, pid = excluded.pid,
     silent_s = excluded.silent_s, queues = excluded.queues, tools = excluded.tools,
     agents = excluded.agents, lines = excluded.lines, places = excluded.places,
-    draining = excluded.draining, seen_at = excluded.seen_at
+    draining = excluded.draining, seen_at = excluded.seen_at, ahead = excluded.ahead
 RETURNING id;
 
 -- name: node_remove
@@ -739,7 +739,7 @@ SELECT n.id, n.kind, n.machine, n.pid, n.silent_s, n.queues, n.tools, n.agents, 
        extract(epoch FROM clock_timestamp() - greatest(w.last_heartbeat, n.seen_at))::double precision,
        (SELECT count(*) FROM task t WHERE t.node = n.id AND t.node IS NOT NULL
         AND (t.finished_at IS NULL OR t.leftovers > 0) AND t.state <> 'queued'),
-       w.id IS NOT NULL
+       w.id IS NOT NULL, n.ahead
 FROM node n LEFT JOIN procrastinate_workers w ON w.id = n.worker ORDER BY n.id;
 
 -- name: offer_put

@@ -30,6 +30,17 @@ settings.register_profile("house", deadline=None, print_blob=True)
 settings.load_profile("house")
 
 
+_WITH_SERVERS = ("tests/gateway/", "tests/nodes/", "tests/store/postgres/")
+"""Short ones, and hundreds: with a server of Postgres or of a chat each, they take minutes."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep them out of the quick suite; what they have in common with others is tested there."""
+    for item in items:
+        if item.nodeid.startswith(_WITH_SERVERS) or "[postgres" in item.nodeid:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def nothing_outlives_the_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The net below the check of each home: no process of any test is left at the end."""

@@ -12,6 +12,7 @@ PUBLIC = [
     "AgentAnswer",
     "AgentRequest",
     "Ambiguous",
+    "ArtifactsUnreachable",
     "Attachment",
     "Backburner",
     "BackburnerError",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from backburner.model.ending import TaskError
     from backburner.model.errors import (
         Ambiguous,
+        ArtifactsUnreachable,
         BackburnerError,
         Conflict,
         ConnectionRequired,
@@ -65,6 +66,7 @@ _HOMES = {
     "backburner.model.ending": ("TaskError",),
     "backburner.model.errors": (
         "Ambiguous",
+        "ArtifactsUnreachable",
         "BackburnerError",
         "Conflict",
         "ConnectionRequired",
@@ -114,6 +116,7 @@ __all__ = [
     "AgentAnswer",
     "AgentRequest",
     "Ambiguous",
+    "ArtifactsUnreachable",
     "Attachment",
     "Backburner",
     "BackburnerError",

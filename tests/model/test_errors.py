@@ -43,6 +43,7 @@ CODES_AND_EXIT_STATUSES = {
     "full": 1,
     "unusable": 1,
     "keeper": 1,
+    "artifacts": 1,
 }
 
 

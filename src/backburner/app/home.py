@@ -82,11 +82,14 @@ class Backburner:
         self._feed = Feed(store)
         self.tasks = TaskService(store, self.home, self.settings, self._feed)
         if self._shared is not None:
-            from backburner.runtime.mirror import Copies  # needs an extra
+            from backburner.runtime.artifacts import depot_of, fetch_artifact  # needs an extra
+            from backburner.runtime.mirror import Copies
             from backburner.runtime.remote_input import give
             from backburner.runtime.runs.elsewhere import Elsewhere
 
             self.tasks.fetch_output = Copies(self._shared, self.home).fetch
+            depot = depot_of(self.settings)
+            self.tasks.fetch_artifact = partial(fetch_artifact, depot, self.home)
             self.tasks.give_input = partial(give, self._shared)
             self.elsewhere = Elsewhere(self._shared)
             await self.elsewhere.look()

@@ -1,5 +1,6 @@
 """The handle on one task."""
 
+import os
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -154,6 +155,18 @@ class Task:
             raw=raw,
             streams=streams,
         )
+
+    async def artifact(self, name: str) -> str:
+        """The path of a file that it has added, on this machine: brought here first where the task
+
+        ran on another one. NotFound; ArtifactsUnreachable where it cannot be read from here.
+        """
+        await self.refresh()
+        fd = await self._backburner.tasks.open_artifact(self.record, name)
+        try:
+            return os.readlink(f"/proc/self/fd/{fd}")
+        finally:
+            os.close(fd)
 
     async def cursor_ago(self, seconds: float) -> str | None:
         """The cursor of what was written by then, to the nearest earlier mark."""

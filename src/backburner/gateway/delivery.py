@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from backburner.gateway import wording
 from backburner.gateway.desk import Desk
 from backburner.gateway.letters import File, Letter, written
-from backburner.gateway.media import enclosed, files_of
+from backburner.gateway.media import FILES_MAX, enclosed, files_of
 from backburner.gateway.memory import Said
 from backburner.gateway.people import People
 from backburner.gateway.platform import Button, Later, Place, Refused
@@ -219,6 +219,7 @@ class Delivery:
             chunk = await task.output(last_lines=_LAST_LINES, max_chars=_PRINTED_CHARS)
             printed = "\n".join(text for text in (chunk.text, chunk.stderr_text or "") if text)
         own = self._backburner.home.attempt(record.id, record.attempt)
+        await self._backburner.tasks.fetch_artifacts(record, FILES_MAX)
         files = await asyncio.to_thread(files_of, record, own, folder)
         short = None if is_answer or files else wording.line(record)
         return News(signal, wording.end(record, printed), short, files=tuple(files))

@@ -11,7 +11,7 @@ from backburner.gateway.asking import take_awaited
 from backburner.gateway.commands import LISTED, NO_TASKS, output, stop
 from backburner.gateway.desk import Request
 from backburner.gateway.markup import only_block
-from backburner.gateway.media import enclosed, files_of
+from backburner.gateway.media import FILES_MAX, enclosed, files_of
 from backburner.gateway.platform import Message
 from backburner.gateway.uploads import kept
 from backburner.model.errors import NotAllowed, NotFound
@@ -97,6 +97,7 @@ async def _talk(request: Request, message: Message) -> None:
         return  # whoever stopped it knows
     said, task = answered
     own = desk.backburner.home.attempt(task.id, task.record.attempt)
+    await desk.backburner.tasks.fetch_artifacts(task.record, FILES_MAX)
     files = await asyncio.to_thread(files_of, task.record, own, session.folder)
     said, sent = enclosed(said, files, desk.limits)
     await request.reply(said, files=sent)

@@ -24,7 +24,7 @@ from backburner.model.limits import Settings
 from backburner.runtime.children import stop_left_children
 from backburner.runtime.delivery import Deliverer
 from backburner.runtime.election import KeeperLock, start_detached
-from backburner.runtime.retention import Rule, prune
+from backburner.runtime.retention import prune_now_and_then
 from backburner.runtime.runs.recovery import recover
 from backburner.runtime.schedules.clockwork import Clockwork
 from backburner.runtime.succession import take_office
@@ -34,7 +34,6 @@ from backburner.store.sqlite.reader import Reader
 from backburner.store.sqlite.store import is_out_of_bounds, open_store
 from backburner.work.process.identity import boot_id
 
-_PRUNE_EVERY_S = 3600.0
 _RECOVER_EVERY_S = 1.0
 _LOG_LIMIT = 1024 * 1024
 """The keeper's own log begins anew above this size."""
@@ -57,8 +56,6 @@ class Keeper:
         self._clockwork = Clockwork(store, home, settings, report)
         self._leaving = self._told_to_leave = False
         self._quiet_since = time.monotonic()
-        self._pruned = -_PRUNE_EVERY_S
-        self._pruning: asyncio.Task[None] | None = None
         self._recovered = -_RECOVER_EVERY_S
         self._database = _identity(home.database)
 
@@ -74,13 +71,15 @@ class Keeper:
         """
         delivering = asyncio.create_task(self._deliverer.run())
         ticking = asyncio.create_task(self._clockwork.run())
+        beside = [delivering, ticking]
         try:
             await self._worker.adopt()
+            pruning = prune_now_and_then(self._store, self._home, self._settings, report)
+            beside.append(asyncio.create_task(pruning))
             await stop_left_children(self._store, self._home)
             while not self._leaving:
                 await self._look()
         finally:
-            beside = [delivering, ticking, *([self._pruning] if self._pruning else [])]
             for task in beside:
                 task.cancel()
             await asyncio.wait(beside)
@@ -93,7 +92,6 @@ class Keeper:
         try:
             await self._recover_now_and_then()
             await self._worker.work()
-            self._prune_now_and_then()
         except Exception as error:  # noqa: BLE001 - jobs depend on us: look again, whatever it was
             if not self._home_is_gone() and not self._store.outdated:
                 report(f"will look again: {type(error).__name__}: {error}")
@@ -123,22 +121,6 @@ class Keeper:
         except OSError:
             return False  # the disk does not answer: no reason to end what runs
         return identity is None or identity != self._database
-
-    def _prune_now_and_then(self) -> None:
-        """Beside the work: to remove a hundred thousand files takes seconds."""
-        if time.monotonic() - self._pruned >= _PRUNE_EVERY_S and self._pruning is None:
-            self._pruned = time.monotonic()
-            self._pruning = asyncio.create_task(self._prune())
-
-    async def _prune(self) -> None:
-        try:
-            pruned = await prune(self._store, self._home, Rule.of(self._settings, None, None))
-            if pruned.count:
-                report(f"pruned {pruned.count} tasks, {pruned.size} bytes")
-        except Exception as error:  # noqa: BLE001 - in an hour again
-            report(f"pruning failed: {type(error).__name__}: {error}")
-        finally:
-            self._pruning = None
 
 
 def _identity(path: str) -> tuple[int, int] | None:

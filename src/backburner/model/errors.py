@@ -21,7 +21,8 @@ BackburnerError
 │   ├── StoreClosed     closed         it was closed meanwhile
 │   ├── StoreFull       full           no room on the disk
 │   └── StoreUnusable   unusable       not writable, corrupt, too new, or an unsafe SQLite
-└── KeeperUnreachable   keeper         nobody is there to carry the task out
+├── KeeperUnreachable   keeper         nobody is there to carry the task out
+└── ArtifactsUnreachable  artifacts    the place where artifacts lie does not answer, or not to us
 """
 
 from dataclasses import dataclass
@@ -181,6 +182,12 @@ class KeeperUnreachable(BackburnerError):
     code = "keeper"
 
 
+class ArtifactsUnreachable(BackburnerError):
+    """The place where artifacts of a shared record lie does not answer, or refuses us."""
+
+    code = "artifacts"
+
+
 @dataclass(frozen=True, slots=True)
 class Spelling:
     """How one error code is said on each surface."""
@@ -213,4 +220,5 @@ SPELLINGS: dict[str, Spelling] = {
     "full": Spelling(1, 507, -32603),
     "unusable": Spelling(1, 503, -32603),
     "keeper": Spelling(1, 503, -32603),
+    "artifacts": Spelling(1, 503, -32603),
 }

@@ -101,6 +101,10 @@ class Settings:
     """X5: bytes of one file that a job adds to its task."""
     artifacts_limit: int = 1024 * 1024 * 1024
     """X5: bytes of all files that one attempt adds; they stay until the task is forgotten."""
+    artifacts: str = ""
+    """Where the artifacts of a shared record lie, for all its machines: `file:///srv/artifacts`,
+    `s3://bucket/folder`, or another address of fsspec. None: they stay where the task ran, as those
+    of a home folder always do."""
     retention_s: float = 30 * 86400.0
     """E12: finished tasks are kept this long."""
     max_size: int = 0
@@ -121,10 +125,13 @@ class Settings:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
         """Read `BACKBURNER_LOG_HEAD=65536` and the like; a value that is none is an error."""
-        given: dict[str, int | float | bool] = {}
+        given: dict[str, int | float | bool | str] = {}
         for field in fields(cls):
             text = environment.get("BACKBURNER_" + field.name.upper())
             if text is None:
+                continue
+            if isinstance(field.default, str):
+                given[field.name] = text
                 continue
             try:
                 number = float(text)

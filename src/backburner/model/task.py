@@ -62,6 +62,19 @@ class Place:
 
 
 @value
+class StoredArtifacts:
+    """The files that an attempt on some machine has added, as a shared record lists them."""
+
+    attempt: int
+    place: str
+    """The address where all machines read them; empty where they stay on the one."""
+    folder: str
+    """Below that address; else on that machine."""
+    sizes: dict[str, int]
+    """In bytes, by name."""
+
+
+@value
 class NewTask:
     """What is written when a task is created."""
 
@@ -134,6 +147,8 @@ class Task:
     signal_state: SignalState | None = None
     """What became of the signal that tells of the end."""
     signal_delivered_at: Instant | None = None
+    artifacts: StoredArtifacts | None = None
+    """In a shared record, where its files are; those of a home lie in it."""
 
     @property
     def pid(self) -> int | None:

@@ -38,7 +38,8 @@ class Copier:
         self._home = home
         self._report = report
         self._copied: dict[tuple[str, int, str], int] = {}
-        store.before_end = self.copy
+        self._all_copied_at = time.monotonic()
+        store.before_end.append(self.copy)
 
     async def run(self) -> None:
         """Again and again, until cancelled: what has grown since."""
@@ -48,8 +49,14 @@ class Copier:
                 for task in await self._store.kept():
                     if task.state in (State.RUNNING, State.INPUT_REQUIRED):
                         await self.copy(task)
+                self._all_copied_at = time.monotonic()
             except Exception as error:  # noqa: BLE001 - the next copy has it all
                 self._report(f"output was not copied: {type(error).__name__}: {error}")
+
+    @property
+    def behind_s(self) -> float:
+        """Since everything was copied."""
+        return time.monotonic() - self._all_copied_at
 
     async def copy(self, task: Task) -> None:
         """What there is now."""

@@ -16,7 +16,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from backburner.model.errors import Conflict, StoreError
 from backburner.model.home import Home
@@ -26,12 +26,16 @@ from backburner.model.node import NodeKind
 from backburner.model.task import Task
 from backburner.runtime.feed import Feed
 from backburner.runtime.fencing import end_fenced_off
+from backburner.runtime.probes import Door, listening
 from backburner.runtime.remote_input import InputCarrier
 from backburner.runtime.runs.folders import missing_folder
 from backburner.runtime.scribe import insist
 from backburner.runtime.station import Station
 from backburner.runtime.worker import ProcessWorker
 from backburner.store.postgres.node import NodeStore, open_node
+
+if TYPE_CHECKING:
+    from backburner.runtime.vitals import Vitals
 
 _LOOK_AGAIN_S = 1.0
 
@@ -45,6 +49,8 @@ class Terms:
     silent_s: float = 30.0
     """A node that was not heard of for so long is taken for dead: time to restart a worker, which
     then goes on with what the last one left."""
+    listen: str | None = None
+    """Where its probes are answered, if they are to be."""
 
 
 class Node:
@@ -76,6 +82,21 @@ class Node:
         )
         self._station = Station(
             store, home, settings, feed=self._feed, node=row, crew=self, report=report
+        )
+
+    def vitals(self) -> "Vitals":
+        """How it is."""
+        from backburner.runtime.vitals import Vitals, Work  # loads what few workers need
+
+        station = self._station
+        return Vitals(
+            self._store,
+            Work(
+                station.node.places,
+                station.node.silent_s,
+                behind_s=lambda: station.behind_s,
+                draining=lambda: station.node.draining,
+            ),
         )
 
     async def drain(self) -> None:
@@ -146,10 +167,14 @@ async def work(
     terms: Terms,
     *,
     beside: Beside,
-    announce: Callable[[str], None],
+    announce: Callable[[str, str | None], None],
     report: Callable[[str], None],
 ) -> None:
-    """Be a node until SIGTERM or SIGINT: the first one drains it, the second one ends it."""
+    """Be a node until SIGTERM or SIGINT: the first one drains it, the second one ends it.
+
+    ``announce`` is told its name, and where its probes are answered.
+    """
+    door = None if terms.listen is None else Door.of(terms.listen)
     place = NodeHome(home)
     try:
         if place.has_worked:  # jobs may depend on it, which go on meanwhile
@@ -158,8 +183,12 @@ async def work(
             store = await open_node(home.address, place.name)
         node = Node(store, home, Settings.from_environment(), terms=terms, report=report)
         try:
-            async with beside() as runs:
-                await _until_told(node, runs, lambda: announce(place.name), report)
+            async with contextlib.AsyncExitStack() as open_now:
+                at = None
+                if door is not None:
+                    at = await open_now.enter_async_context(listening(door, node.vitals()))
+                runs = await open_now.enter_async_context(beside())
+                await _until_told(node, runs, lambda: announce(place.name, at), report)
         finally:
             await store.close()
     finally:
@@ -184,11 +213,16 @@ async def _until_told(
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leave)
     announce()
-    await asyncio.wait([running])
-    if draining:
-        await asyncio.wait(draining)
-    if not running.cancelled():
-        running.result()
+    try:
+        await asyncio.wait([running])
+        if draining:
+            await asyncio.wait(draining)
+        if not running.cancelled():
+            running.result()
+    finally:
+        if not running.done():
+            running.cancel()
+            await asyncio.wait([running])
 
 
 class NodeHome:

@@ -1,17 +1,17 @@
 """The output of a task: where it lies, how much there is, reading it by cursor or by time."""
 
 import os
-import stat
 from dataclasses import dataclass
 from typing import Any
 
 from backburner.model.clock import Instant
-from backburner.model.document import task_document
-from backburner.model.errors import NotFound, UsageError
+from backburner.model.document import Artifact, task_document
+from backburner.model.errors import UsageError
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.task import Task
 from backburner.store.protocol import Output
-from backburner.work.artifacts import artifacts_of
+from backburner.work.artifacts import artifacts_of, open_file
+from backburner.work.depot import stored_artifacts
 from backburner.work.log.cursor import Cursor
 from backburner.work.log.measure import measure
 from backburner.work.log.read import Chunk, Streams, read_output
@@ -61,7 +61,7 @@ def describe(home: Home, task: Task) -> dict[str, Any]:
         cursor=_cursor_in_record(task, folder, attempt)
         if home.shared
         else end_cursor(folder, attempt),
-        artifacts=artifacts_of(folder),
+        artifacts=artifacts(home, task),
     )
 
 
@@ -140,25 +140,17 @@ def read_task_bytes(home: Home, task: Task, *, stderr: bool = False) -> LogBytes
     return LogBytes(read.total, read.segments)
 
 
+def artifacts(home: Home, task: Task) -> list[Artifact]:
+    """The files that it has added, by name."""
+    if home.shared:
+        return stored_artifacts(task)
+    return artifacts_of(home.attempt(task.id, attempt_with_output(home, task)))
+
+
 def open_artifact(home: Home, task: Task, name: str) -> int:
-    """A descriptor of a file that a task has added. NotFound, also for links to elsewhere."""
-    folder = home.attempt(task.id, attempt_with_output(home, task))
-    if "/" in name or "\0" in name or name.startswith("."):
-        raise NotFound(f"no artifact {name!r}")
-    try:
-        place = os.open(folder.artifacts, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            # Not blocking: what a job put there may be a pipe.
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            fd = os.open(name, flags, dir_fd=place)
-        finally:
-            os.close(place)
-    except (OSError, ValueError):
-        raise NotFound(f"no artifact {name!r}") from None
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise NotFound(f"no artifact {name!r}")
-    return fd
+    """A descriptor of one of them that is here. NotFound, also for links to elsewhere."""
+    attempt = task.artifacts.attempt if task.artifacts else attempt_with_output(home, task)
+    return open_file(home.attempt(task.id, attempt), name)
 
 
 def add_mark(folder: AttemptFolder, at: Instant, cursor: str) -> None:

@@ -25,6 +25,7 @@ from backburner.runtime.launches import YOUNG_S, discard_unneeded
 from backburner.store.protocol import Scope, Store
 from backburner.work import handover
 
+PRUNE_EVERY_S = 3600.0
 _BATCH = 200
 _BLOCK = 512
 """The unit in which the kernel counts what a file takes on the disk."""
@@ -40,6 +41,8 @@ class Rule:
     """What ended before this time."""
     max_size: int | None = None
     """The oldest, until the folders of the tasks take no more bytes on the disk than this."""
+    artifacts: str = ""
+    """Where files of tasks lie that are to go too, in a shared record."""
 
     @classmethod
     def of(
@@ -62,9 +65,8 @@ class Rule:
         if older_than_s is None and max_size is None:
             older_than_s = settings.retention_s
             max_size = (settings.max_size or None) if here else None
-        if older_than_s is None:
-            return cls(None, max_size)
-        return cls(clock.now() - round(older_than_s * clock.SECOND), max_size)
+        before = None if older_than_s is None else clock.now() - round(older_than_s * clock.SECOND)
+        return cls(before, max_size, settings.artifacts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,25 @@ async def prune(store: Store, home: Home, rule: Rule, scope: Scope | None = None
             await forget()
     if batch:
         await forget()
+    if home.shared and rule.artifacts:
+        from backburner.runtime.artifacts import remove_left  # needs an extra
+
+        await remove_left(store, rule.artifacts)
     return Pruned(count, size)
+
+
+async def prune_now_and_then(
+    store: Store, home: Home, settings: Settings, report: Callable[[str], None]
+) -> None:
+    """Once an hour, until cancelled."""
+    while True:
+        try:
+            pruned = await prune(store, home, Rule.of(settings, None, None))
+            if pruned.count:
+                report(f"pruned {pruned.count} tasks, {pruned.size} bytes")
+        except Exception as error:  # noqa: BLE001 - the next one may do
+            report(f"pruning failed: {type(error).__name__}: {error}")
+        await asyncio.sleep(PRUNE_EVERY_S)
 
 
 async def choose(

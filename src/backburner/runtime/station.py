@@ -7,6 +7,7 @@ and what dead nodes had is seen to. What carries the work out is the affair of `
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
@@ -20,11 +21,13 @@ from backburner.model.limits import Settings
 from backburner.model.node import Node
 from backburner.model.states import ErrorKind
 from backburner.model.task import Task
+from backburner.runtime.artifacts import Bringer
 from backburner.runtime.contact import Contact
 from backburner.runtime.dead_nodes import see_to_the_dead
 from backburner.runtime.feed import Feed
 from backburner.runtime.mirror import Copier
-from backburner.runtime.retention import Rule, prune
+from backburner.runtime.output import measure_output
+from backburner.runtime.retention import prune_now_and_then
 from backburner.runtime.schedules.clockwork import Clockwork
 from backburner.runtime.scribe import insist
 from backburner.runtime.unstarted import leave_result
@@ -36,7 +39,6 @@ from backburner.store.postgres.nodes import lines_of
 _OVER = frozenset({EventKind.FINISHED, EventKind.REQUEUED, EventKind.FAILED_TRY})
 _BEATS = 6
 """A node says so many times that it lives before it would be taken for dead."""
-_PRUNE_EVERY_S = 3600.0
 _NOBODY = 0
 """No worker of the engine has this number."""
 
@@ -86,6 +88,8 @@ class Station:
         self._beside: list[asyncio.Task[None]] = []
         self._known = asyncio.Event()
         self._copier = Copier(store, home, report)
+        self._bringer = Bringer(store, home, settings, report)
+        store.has_left = self._has_left
         self._clockwork = Clockwork(store, home, settings, report)
         self._bell = asyncio.Event()
         self._unsubscribe = store.on_change(self._bell.set)
@@ -103,6 +107,11 @@ class Station:
     def node(self) -> Node:
         """What it says of itself."""
         return self._node
+
+    @property
+    def behind_s(self) -> float:
+        """For how long output may have been written that is not in the record yet."""
+        return self._copier.behind_s
 
     async def known(self) -> None:
         """Wait until the record knows of it: whatever it has then is seen to if it dies."""
@@ -131,15 +140,22 @@ class Station:
         self._beside = [
             asyncio.create_task(self._clockwork.run()),
             asyncio.create_task(self._copier.run()),
+            asyncio.create_task(self._bringer.run()),
             asyncio.create_task(self._see_to_others()),
             asyncio.create_task(self._wake_the_engine()),
-            asyncio.create_task(self._prune()),
+            asyncio.create_task(
+                prune_now_and_then(self._store, self._home, self._settings, self._report)
+            ),
         ]
         await self._engine.run()
 
     async def _appear(self, number: int) -> None:
         await insist(lambda: self._store.put_node(self._node, number), self._report)
         self._known.set()
+
+    def _has_left(self, task_id: str, attempt: int) -> bool:
+        folder = self._home.attempt(task_id, attempt)
+        return bool(measure_output(folder).total) or os.path.exists(folder.artifacts)
 
     # What is brought
 
@@ -155,6 +171,7 @@ class Station:
                 bell.clear()
                 task = await insist(lambda: self._store.get(job.task), self._report)
             self._copier.forget(job.task)
+            self._bringer.forget(job.task)
 
     async def _taken(self, job: Job) -> Task | None:
         """Take it, unless another one should."""
@@ -226,15 +243,6 @@ class Station:
         if self._engine.number is None or self._node.draining:
             await self._store.put_node(self._node, self._engine.number or _NOBODY)
 
-    async def _prune(self) -> None:
-        """Forget what is old, as every node does, and the folders here of what is forgotten."""
-        while True:
-            try:
-                await prune(self._store, self._home, Rule.of(self._settings, None, None))
-            except Exception as error:  # noqa: BLE001 - in an hour again
-                self._report(f"old tasks were not forgotten: {type(error).__name__}: {error}")
-            await asyncio.sleep(_PRUNE_EVERY_S)
-
     async def leave(self) -> None:
         """After `run`: it is no worker of the engine, and its time to come back is counted."""
         self._unsubscribe()
@@ -243,4 +251,5 @@ class Station:
         if self._beside:
             await asyncio.wait(self._beside)
         await self._clockwork.close()
+        self._bringer.close()
         await self._store.put_node(replace(self._node, draining=False), _NOBODY)

@@ -12,6 +12,7 @@ from backburner.model import ids
 from backburner.model.ending import Ending
 from backburner.model.errors import (
     Ambiguous,
+    ArtifactsUnreachable,
     BackburnerError,
     KeeperUnreachable,
     NeverReady,
@@ -31,7 +32,7 @@ from backburner.model.watching import ready_when
 from backburner.runtime.election import call_keeper, keeper_is_missing
 from backburner.runtime.feed import Feed
 from backburner.runtime.ordering import failed_before
-from backburner.runtime.output import describe
+from backburner.runtime.output import artifacts, describe, open_artifact
 from backburner.runtime.runs.lock import is_alive
 from backburner.runtime.scribe import whole
 from backburner.runtime.sending import Give, give_here
@@ -83,6 +84,8 @@ class TaskService:
         """The end of a task that this process itself carries out; None for all others."""
         self.fetch_output: Callable[[Task], Awaitable[None]] = _it_is_here
         """Have what a task has written here, where it runs on another machine."""
+        self.fetch_artifact: Callable[[Task, str], Awaitable[None]] = _it_is_here
+        """The same for a file that it has added."""
         self.give_input: Give = give_here(home)
         """Give something to the input of a task that runs."""
 
@@ -300,6 +303,19 @@ class TaskService:
                     await bell.wait()
         return task
 
+    # Files that it has added
+
+    async def open_artifact(self, task: Task, name: str) -> int:
+        """A descriptor of one, brought here first where it lies elsewhere. NotFound."""
+        await self.fetch_artifact(task, name)
+        return await asyncio.to_thread(open_artifact, self._home, task, name)
+
+    async def fetch_artifacts(self, task: Task, most: int) -> None:
+        """Have so many of them here, as far as they can be had."""
+        for each in artifacts(self._home, task)[:most]:
+            with contextlib.suppress(NotFound, ArtifactsUnreachable):
+                await self.fetch_artifact(task, each.name)
+
     # Describing
 
     def describe(self, task: Task) -> dict[str, Any]:
@@ -307,8 +323,8 @@ class TaskService:
         return describe(self._home, task)
 
 
-async def _it_is_here(_task: Task) -> None:
-    """The output of every task of a home lies in it."""
+async def _it_is_here(_task: Task, _name: str = "") -> None:
+    """What a task of a home has written or added lies in it."""
 
 
 def check_grace(grace_s: object) -> None:

@@ -103,6 +103,10 @@ class Task:
         )
         return self._portal.call(work)
 
+    def artifact(self, name: str) -> str:
+        """The path of a file that it has added, on this machine."""
+        return self._portal.call(self._inner.artifact(name))
+
     def cursor_ago(self, seconds: float) -> str | None:
         """The cursor of what was written by then, to the nearest earlier mark."""
         return self._portal.call(self._inner.cursor_ago(seconds))

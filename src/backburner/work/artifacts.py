@@ -12,7 +12,7 @@ import stat
 from collections.abc import Generator, Sequence
 
 from backburner.model.document import Artifact
-from backburner.model.errors import LimitReached, UsageError
+from backburner.model.errors import LimitReached, NotFound, UsageError
 from backburner.model.home import AttemptFolder
 from backburner.model.limits import ARTIFACTS_MAX, Settings
 from backburner.model.outcome import Image
@@ -34,7 +34,7 @@ def artifacts_of(folder: AttemptFolder) -> list[Artifact]:
     try:
         with os.scandir(folder.artifacts) as entries:
             for entry in entries:
-                if _is_name(entry.name) and entry.is_file(follow_symlinks=False):
+                if is_name(entry.name) and entry.is_file(follow_symlinks=False):
                     size = entry.stat(follow_symlinks=False).st_size
                     found.append(Artifact(entry.name, size, entry.path))
                     if len(found) > ARTIFACTS_MAX:
@@ -44,9 +44,29 @@ def artifacts_of(folder: AttemptFolder) -> list[Artifact]:
     return sorted(found, key=lambda each: each.name)
 
 
-def _is_name(name: str) -> bool:
+def is_name(name: str) -> bool:
     """Whether we could have named it so: a job may put anything into the folder."""
-    return name.isprintable() and not name.startswith(".")
+    return name.isprintable() and "/" not in name and not name.startswith(".")
+
+
+def open_file(folder: AttemptFolder, name: str) -> int:
+    """A descriptor of a file that was added. NotFound, also for links to elsewhere."""
+    if "/" in name or "\0" in name or name.startswith("."):
+        raise NotFound(f"no artifact {name!r}")
+    try:
+        place = os.open(folder.artifacts, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            # Not blocking: what a job put there may be a pipe.
+            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            fd = os.open(name, flags, dir_fd=place)
+        finally:
+            os.close(place)
+    except (OSError, ValueError):
+        raise NotFound(f"no artifact {name!r}") from None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise NotFound(f"no artifact {name!r}")
+    return fd
 
 
 def check(path: str, limits: Settings) -> None:

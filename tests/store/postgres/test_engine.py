@@ -230,7 +230,7 @@ async def test_x1_who_stops_waiting_for_an_end_does_not_undo_it(address: str) ->
         copies.set()
         await go_on.wait()
 
-    store.before_end = copy
+    store.before_end.append(copy)
     waiting = asyncio.ensure_future(store.finish(task.id, 1, ENDINGS["exit"]))
     await copies.wait()
     waiting.cancel()

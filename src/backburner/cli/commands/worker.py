@@ -27,6 +27,7 @@ EXAMPLES = (
     "backburner worker --database postgresql://backburner@db/work",
     "backburner worker --tools shop.tools        the tools of an application, and its agents",
     "backburner worker --queue default --queue gpu --concurrency 8   BACKBURNER_DATABASE is set",
+    "backburner worker --listen 9464   then: curl localhost:9464/metrics",
 )
 
 
@@ -68,6 +69,14 @@ def command(
             "[default: 30]",
         ),
     ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            "--listen",
+            metavar="[HOST:]PORT",
+            help="Answer /healthz, /readyz and /metrics there. [HOST: this machine alone]",
+        ),
+    ] = None,
     as_json: JsonOption = False,
     home: HomeOption = None,
     session: SessionOption = None,
@@ -97,7 +106,7 @@ def command(
     settings = settings_from_environment()
     if dead_after is not None:
         settings = replace(settings, dead_after_s=dead_after)
-    terms = Terms(tuple(queue or ["default"]), concurrency, settings.dead_after_s)
+    terms = Terms(tuple(queue or ["default"]), concurrency, settings.dead_after_s, listen)
     asyncio.run(_work(Backburner(at, settings), terms, tools or (), as_json=as_json))
     return exits.DONE
 
@@ -114,9 +123,12 @@ async def _work(
         take_in(application, module)
     tools = application.registry.names()
 
-    def announce(name: str) -> None:
+    def announce(name: str, probes: str | None) -> None:
         if as_json:
-            say.json_line({"node": name, "queues": list(terms.queues), "tools": tools})
+            queues = list(terms.queues)
+            say.json_line({"node": name, "queues": queues, "tools": tools, "listens": probes})
+        if probes is not None:
+            say.message(f"{name} answers at {probes}/readyz")
         say.message(f"{name} takes on {', '.join([*terms.queues, *tools])}")
         sys.stderr.flush()
 

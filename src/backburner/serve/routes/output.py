@@ -14,16 +14,11 @@ from starlette.responses import Response, StreamingResponse
 
 from backburner.model.errors import NotFound
 from backburner.model.limits import OUTPUT_MAX_CHARS
-from backburner.runtime.output import (
-    attempt_with_output,
-    open_artifact,
-    read_task_bytes,
-    read_task_output,
-)
+from backburner.runtime.output import artifacts as artifacts_of_task
+from backburner.runtime.output import read_task_bytes, read_task_output
 from backburner.serve.access import SLASH, Looks, TaskId
 from backburner.serve.models.task import ArtifactList, OutputChunk
 from backburner.serve.problems import Refused
-from backburner.work.artifacts import artifacts_of
 from backburner.work.log.read import Streams
 
 router = APIRouter(prefix="/v1", tags=["output"])
@@ -154,13 +149,9 @@ def _download(data: bytes, headers: dict[str, str], status: HTTPStatus = HTTPSta
 async def artifacts(who: Looks, id: TaskId) -> dict[str, Any]:
     """The files that it has added."""
     record = (await who.task(id)).record
-    home = who.service.backburner.home
-    folder = home.attempt(record.id, attempt_with_output(home, record))
+    found = await asyncio.to_thread(artifacts_of_task, who.service.backburner.home, record)
     return {
-        "items": [
-            {"name": each.name, "bytes": each.bytes, "path": each.path}
-            for each in artifacts_of(folder)
-        ]
+        "items": [{"name": each.name, "bytes": each.bytes, "path": each.path} for each in found]
     }
 
 
@@ -174,8 +165,7 @@ async def artifact(
     record = (await who.task(id)).record
     if SLASH in name:
         raise NotFound("no such artifact")
-    home = who.service.backburner.home
-    fd = await asyncio.to_thread(open_artifact, home, record, name)
+    fd = await who.service.backburner.tasks.open_artifact(record, name)
     size = os.fstat(fd).st_size
     return StreamingResponse(
         _pieces(fd, size),

@@ -1,8 +1,12 @@
-"""The output of tasks in the record: as much as a bounded log keeps, for readers on any machine."""
+"""What readers on any machine have of tasks: their output, as much as a bounded log keeps, and
+
+where their files lie.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from backburner.model.task import StoredArtifacts
 from backburner.store.protocol import Output
 from backburner.store.record.changes import Changes
 from backburner.store.record.rows import to_json
@@ -74,3 +78,27 @@ class Mirror(Changes):
                 begin += length
             found.append(Mirrored(of_attempt, stream, total, pieces))
         return found
+
+    # Artifacts
+
+    async def put_artifacts(self, task_id: str, stored: StoredArtifacts) -> bool:
+        """In the place of what was there. False where the attempt is over."""
+        return bool(
+            await self._count(
+                "artifacts_put",
+                id=task_id,
+                attempt=stored.attempt,
+                place=stored.place,
+                folder=stored.folder,
+                sizes=to_json(stored.sizes),
+            )
+        )
+
+    async def artifacts_left(self, place: str, limit: int) -> list[str]:
+        """Folders there whose tasks are forgotten."""
+        rows = await self._look(lambda read: read.rows("artifacts_left", place=place, limit=limit))
+        return [folder for (folder,) in rows]
+
+    async def artifacts_removed(self, place: str, folder: str) -> None:
+        """One of them is gone."""
+        await self._count("artifacts_removed", place=place, folder=folder)

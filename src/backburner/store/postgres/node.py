@@ -5,6 +5,7 @@ else; a claim holds only for what it still has.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +14,7 @@ from backburner.model.clock import Instant
 from backburner.model.ending import Ending
 from backburner.model.messages import Message
 from backburner.model.questions import Question
+from backburner.model.states import Kind, State
 from backburner.model.task import Place, Task
 from backburner.store.engine import Job
 from backburner.store.postgres.connection import Connection
@@ -22,10 +24,21 @@ from backburner.store.postgres.store import PostgresStore, migrated
 from backburner.store.protocol import Output
 from backburner.store.record import transaction
 from backburner.store.record.claims import CLAIMS, Claim
+from backburner.store.record.reading import Reader
 from backburner.store.record.rows import to_message, to_question, to_task
 from backburner.store.record.together import Together
 
 _AT_ONCE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What the record says of a node, and of the queues."""
+
+    silent_s: float | None
+    """Since it has last said that it lives; None where it is no worker of the engine."""
+    queues: list[tuple[str, int, int]]
+    """By name, how many tasks wait and run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +69,16 @@ class NodeStore(PostgresStore):
         self.undecided: set[str] = set()
         """What it has taken and may hand on: nobody here is to begin it yet."""
         self._endings: set[asyncio.Task[Task | None]] = set()
-        self.before_end: Callable[[Task], Awaitable[None]] | None = None
-        """Called before the end of a task is written: who hears of that finds all of its output."""
+        self.has_taken = 0
+        self.has_ended: Counter[tuple[Kind, State]] = Counter()
+        """What this process has taken and ended."""
+        self.before_end: list[Callable[[Task], Awaitable[None]]] = []
+        """Called before the end of an attempt is written: who hears of that finds all of its output
+
+        and its files.
+        """
+        self.has_left: Callable[[str, int], bool] = lambda _task, _attempt: True
+        """Whether there may be any of that: most of what ends within milliseconds has none."""
 
     # What the engine brings
 
@@ -68,7 +89,22 @@ class NodeStore(PostgresStore):
 
     async def take(self, job: Job) -> Task | None:
         """An attempt is this node's to carry out. None where it is over, or with another one."""
-        return await self._writer.write_together(TAKES, Take(job, self._node))
+        taken = await self._writer.write_together(TAKES, Take(job, self._node))
+        self.has_taken += taken is not None
+        return taken
+
+    async def heard(self) -> Heard:
+        """How this node and the queues stand."""
+
+        def read(reader: Reader) -> Heard:
+            silent = reader.rows("node_silent", node=self._node)
+            queues = reader.rows("queue_depths")
+            return Heard(
+                float(silent[0][0]) if silent else None,
+                [(name, waiting, running) for name, waiting, running in queues],
+            )
+
+        return await self._look(read)
 
     async def stalled(self, silent_s: float) -> list[Job]:
         """What is with nodes that are dead; see Engine.stalled."""
@@ -133,24 +169,32 @@ class NodeStore(PostgresStore):
             leftovers=leftovers,
             usage=usage,
         )
-        if self.before_end is None or (output is not None and not output.total):
-            return end()
-        ending_it = asyncio.create_task(self._finish(task_id, attempt, self.before_end, end))
+        ending_it = asyncio.create_task(self._finish(task_id, attempt, end))
         self._endings.add(ending_it)
         ending_it.add_done_callback(self._endings.discard)
         return asyncio.shield(ending_it)  # who stops waiting does not undo it
 
     async def _finish(
-        self,
-        task_id: str,
-        attempt: int,
-        before: Callable[[Task], Awaitable[None]],
-        end: Callable[[], Awaitable[Task | None]],
+        self, task_id: str, attempt: int, end: Callable[[], Awaitable[Task | None]]
     ) -> Task | None:
-        task = await self.get(task_id)
-        if task is not None and task.attempt == attempt:
-            await before(task)
-        return await end()
+        await self._ends(task_id, attempt)
+        ended = await end()
+        if ended is not None:
+            self.has_ended[ended.kind, ended.state] += 1
+        return ended
+
+    async def fail_try(
+        self, task_id: str, attempt: int, ending: Ending, not_before: Instant
+    ) -> Task | None:
+        await self._ends(task_id, attempt)
+        return await super().fail_try(task_id, attempt, ending, not_before)
+
+    async def _ends(self, task_id: str, attempt: int) -> None:
+        wanted = self.before_end and self.has_left(task_id, attempt)
+        task = await self.get(task_id) if wanted else None
+        if task is not None and task.attempt == attempt and not task.state.terminal:
+            for each in self.before_end:
+                await each(task)
 
     async def close(self) -> None:
         if self._endings:

@@ -16,6 +16,12 @@ _OPEN_QUESTION = """CASE t.state WHEN 'input_required' THEN (
       AND NOT q.approval
     ORDER BY q.seq LIMIT 1) END"""
 
+_ARTIFACTS = """(
+    SELECT json_build_object('attempt', a.attempt, 'place', a.place, 'folder', a.folder,
+                             'sizes', a.sizes::json)::text FROM artifacts a
+    WHERE a.task = t.seq AND (a.attempt = t.attempt OR t.started_at IS NULL)
+    ORDER BY a.attempt DESC LIMIT 1)"""
+
 _VALUE = re.compile(r"(?<![:']):([a-z_]+)")
 _LIST = re.compile(r"(?<![:']):([a-z_]+)::\w+\[\]")
 
@@ -39,7 +45,7 @@ def sql_file(name: str) -> str:
 @cache
 def _all() -> dict[str, Query]:
     own = sql_file("queries.sql") + sql_file("checkup.sql")
-    statements = named(own, open_question=_OPEN_QUESTION)
+    statements = named(own, open_question=_OPEN_QUESTION, artifacts=_ARTIFACTS)
     return {name: _query(text) for name, text in statements.items()}
 
 

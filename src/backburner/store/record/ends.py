@@ -65,7 +65,7 @@ def end_tasks(run: Statements, ends: Sequence[End]) -> list[Task | None]:
         end = ends[place]
         change_row(row, finished_at=finished_at, **_changes(run, end))
         rows.append(ending_columns(row))
-        ended[place] = task = to_task((*row, SignalState.PENDING, None, None))
+        ended[place] = task = to_task((*row, SignalState.PENDING, None, None, None))
         data = ending_data(end.ending, end.leftovers)
         events.append((task.seq, count + 1, now, EventKind.FINISHED, to_json(data)))
         if asked:

@@ -19,11 +19,12 @@ _COMMON = os.path.join(os.path.dirname(__file__), "sql", "queries.sql")
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
-def named(own: str, *, open_question: str) -> dict[str, str]:
+def named(own: str, *, open_question: str, artifacts: str = "NULL") -> dict[str, str]:
     """Every statement by its name, with the columns of rows.py in the places that ask for them.
 
     ``own`` are those that only this database takes. ``open_question`` makes JSON of the question
-    that a task `t` waits for; databases differ there.
+    that a task `t` waits for, and ``artifacts`` what a shared record knows of its files; databases
+    differ there.
     """
     with open(_COMMON, encoding="utf-8") as file:
         parts = [*_NAME.split(file.read())[1:], *_NAME.split(own)[1:]]
@@ -39,6 +40,7 @@ def named(own: str, *, open_question: str) -> dict[str, str]:
         .replace("{message}", MESSAGE)
         .replace("{token}", TOKEN)
         .replace("{open_question}", open_question)
+        .replace("{artifacts}", artifacts)
         for name, body in zip(parts[::2], parts[1::2], strict=True)
     }
     assert len(statements) == len(parts) // 2, "a statement stands in both files"

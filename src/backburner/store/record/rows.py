@@ -12,7 +12,7 @@ from backburner.model.order import Queue, Wait
 from backburner.model.questions import Question
 from backburner.model.signals import Signal, SignalKind, SignalState
 from backburner.model.states import ErrorKind, Kind, State
-from backburner.model.task import EndedFor, Place, Progress, StopRequest, Task
+from backburner.model.task import EndedFor, Place, Progress, StopRequest, StoredArtifacts, Task
 
 _COLUMNS = [
     "seq",
@@ -63,7 +63,13 @@ _COLUMNS = [
 ]
 
 JOINED_TASK = ", ".join(
-    [*(f"t.{name}" for name in _COLUMNS), "s.state", "s.delivered_at", "{open_question}"]
+    [
+        *(f"t.{name}" for name in _COLUMNS),
+        "s.state",
+        "s.delivered_at",
+        "{open_question}",
+        "{artifacts}",
+    ]
 )
 """For a SELECT that joins the signal of the end as `s`; what is left open is for queries.py."""
 
@@ -73,7 +79,7 @@ LIGHT_TASK = JOINED_TASK.replace("t.result,", "NULL,")
 TASK_COLUMNS = ", ".join(f"t.{name}" for name in _COLUMNS)
 """For a SELECT that makes a row before it is one: see `change_row`."""
 
-CHANGED_TASK = ", ".join([*_COLUMNS, "NULL", "NULL", "NULL"])
+CHANGED_TASK = ", ".join([*_COLUMNS, "NULL", "NULL", "NULL", "NULL"])
 """For a RETURNING, which cannot join."""
 
 
@@ -133,7 +139,7 @@ def to_task(row: tuple[Any, ...]) -> Task:
         started_boot, pid, cgroup, stop_at, stop_grace_s, ended_for, output_bytes, dropped_bytes,
         leftovers, parent, schedule, hand_over, queue, after, after_failure, retries_left,
         failures, not_before, memory_cgroup, reported, worker, usage,
-        signal_state, signal_delivered_at, question,
+        signal_state, signal_delivered_at, question, artifacts,
     ) = row  # fmt: skip
     return Task(
         seq=seq,
@@ -177,6 +183,7 @@ def to_task(row: tuple[Any, ...]) -> Task:
         signal_state=SignalState(signal_state) if signal_state else None,
         signal_delivered_at=signal_delivered_at,
         question=_open_question(task_id, attempt, question) if question else None,
+        artifacts=StoredArtifacts(**json.loads(artifacts)) if artifacts else None,
     )
 
 

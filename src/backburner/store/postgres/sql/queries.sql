@@ -872,3 +872,31 @@ ORDER BY i.seq LIMIT :limit;
 
 -- name: input_done
 UPDATE input SET outcome = :outcome, data = NULL WHERE seq = :seq RETURNING seq;
+
+-- name: artifacts_put
+-- What there is now of an attempt that has not ended. Written before the first file goes there, too,
+-- so that no file lies anywhere of which the record does not know.
+INSERT INTO artifacts (task, attempt, place, folder, sizes)
+SELECT seq, attempt, :place, :folder, :sizes
+FROM task WHERE id = :id AND attempt = :attempt AND finished_at IS NULL
+ON CONFLICT (task, attempt) DO UPDATE
+SET place = excluded.place, folder = excluded.folder, sizes = excluded.sizes
+RETURNING task;
+
+-- name: artifacts_left
+SELECT folder FROM artifacts_left WHERE place = :place ORDER BY folder LIMIT :limit;
+
+-- name: artifacts_removed
+DELETE FROM artifacts_left WHERE place = :place AND folder = :folder RETURNING folder;
+
+-- name: node_silent
+-- Since a node that is a worker of the engine has last said that it lives.
+SELECT extract(epoch FROM clock_timestamp() - w.last_heartbeat)
+FROM node n JOIN procrastinate_workers w ON w.id = n.worker WHERE n.id = :node;
+
+-- name: queue_depths
+-- How many tasks of each queue wait and run; those that name none are in `default`.
+SELECT coalesce(t.queue, 'default'), count(*) FILTER (WHERE t.state = 'queued'),
+       count(*) FILTER (WHERE t.state <> 'queued')
+FROM task t WHERE t.state IN ('queued', 'running', 'input_required')
+GROUP BY t.queue ORDER BY 1;

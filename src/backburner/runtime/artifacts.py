@@ -1,0 +1,270 @@
+"""Files that tasks of a shared record have added: brought to where all machines read them, and
+
+fetched from there.
+
+Files are brought while their task runs, and what is missing before its end is written, by whoever
+writes that: who hears of the end finds them. The record knows of a folder before the first file
+goes there, so that forgetting a task removes everything. A place that does not answer holds no end
+up for ever: the files then stay on the machine of the task, and the task says so.
+"""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from backburner.model.errors import ArtifactsUnreachable, NotFound, UsageError
+from backburner.model.events import EventKind
+from backburner.model.home import AttemptFolder, Home
+from backburner.model.limits import ARTIFACTS_MAX, Settings
+from backburner.model.states import State
+from backburner.model.task import StoredArtifacts, Task
+from backburner.store.postgres.mirror import Mirror
+from backburner.store.postgres.node import NodeStore
+from backburner.store.protocol import Facts, Store
+from backburner.work.artifacts import artifacts_of, is_name, open_file
+from backburner.work.depot import Depot
+
+_EVERY_S = 1.0
+_AT_ONCE = 4
+_PATIENCE_S = 60.0
+"""How long the end of a task waits for a place that does not answer."""
+_SLOWEST = 1024 * 1024
+"""Bytes a second that a place takes at least, as long as it is waited for."""
+_FIRST_AGAIN_S, _LONGEST_AGAIN_S = 0.5, 30.0
+_REMOVED_AT_ONCE = 200
+_OF = ".of"
+"""Says whose copies a folder holds: an id may be used again."""
+
+_Sign = tuple[int, int, int]
+"""Which file it is, how long, and when it was changed."""
+
+
+def depot_of(settings: Settings) -> Depot | None:
+    """The place that the settings name; UsageError where that can be none."""
+    return Depot(settings.artifacts) if settings.artifacts else None
+
+
+class Bringer:
+    """Brings the files of one node, and lists them in the record."""
+
+    def __init__(
+        self, store: NodeStore, home: Home, settings: Settings, report: Callable[[str], None]
+    ) -> None:
+        self._store = store
+        self._home = home
+        self._settings = settings
+        self._report = report
+        self._depot = depot_of(settings)
+        self._threads = ThreadPoolExecutor(_AT_ONCE, "backburner-artifacts")
+        self._brought: dict[tuple[str, int], dict[str, _Sign]] = {}
+        self._turns: dict[tuple[str, int], asyncio.Lock] = {}
+        self._again_s = _FIRST_AGAIN_S
+        store.before_end.append(self.bring_all)
+
+    async def run(self) -> None:
+        """Again and again, until cancelled: what was added since."""
+        while True:
+            await asyncio.sleep(_EVERY_S)
+            try:
+                for task in await self._store.kept():
+                    if task.state in (State.RUNNING, State.INPUT_REQUIRED):
+                        await self._bring(task)
+                self._again_s = _FIRST_AGAIN_S
+            except Exception as error:  # noqa: BLE001 - what is missing is brought at the end
+                self._report(f"artifacts were not brought: {error}")
+                await asyncio.sleep(self._again_s)
+                self._again_s = min(self._again_s * 2, _LONGEST_AGAIN_S)
+
+    async def bring_all(self, task: Task) -> None:
+        """Before its end is written: everything, or a word that it is not there."""
+        folder = self._home.attempt(task.id, task.attempt)
+        if not _any(folder):
+            return
+        deadline = time.monotonic() + _PATIENCE_S + self._size(folder) / _SLOWEST
+        wait = _FIRST_AGAIN_S
+        while True:
+            try:
+                async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                    await self._bring(task)
+                    return
+            except UsageError as error:
+                reason = str(error)
+                break
+            except (ArtifactsUnreachable, TimeoutError, OSError) as error:
+                reason = str(error) or f"{self._settings.artifacts} does not answer"
+                self._report(f"{task.id}: artifacts were not brought: {reason}")
+            if time.monotonic() + wait > deadline:
+                break
+            await asyncio.sleep(wait)
+            wait = min(wait * 2, _LONGEST_AGAIN_S)
+        text = f"artifacts stay on the machine of the task, in {folder.artifacts}: {reason}"
+        await self._store.note(task.id, task.attempt, EventKind.DETAIL, Facts(detail=text))
+
+    def forget(self, task_id: str) -> None:
+        """It has ended."""
+        for key in [key for key in self._brought if key[0] == task_id]:
+            del self._brought[key]
+        for key in [key for key in self._turns if key[0] == task_id]:
+            del self._turns[key]
+
+    def close(self) -> None:
+        """What is being brought is left to whoever comes next."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _size(self, folder: AttemptFolder) -> int:
+        return sum(each.bytes for each in artifacts_of(folder))
+
+    async def _bring(self, task: Task) -> None:
+        key = (task.id, task.attempt)
+        folder = self._home.attempt(*key)
+        if not _any(folder):
+            return
+        async with self._turns.setdefault(key, asyncio.Lock()):
+            found = await asyncio.to_thread(_signs, folder, self._limits(task))
+            brought = self._brought.get(key)
+            if found == (brought or {}):
+                return
+            if self._depot is None:
+                await self._list(task, folder.artifacts, found)
+            else:
+                where = f"{task.id}.{task.attempt}.{task.seq}"
+                if brought is None and not await self._list(task, where, {}):
+                    return  # it is over, for somebody else
+                brought = self._brought.setdefault(key, {})
+                for name, sign in found.items():
+                    if brought.get(name) != sign:
+                        await self._put(self._depot, folder, where, name, sign)
+                        brought[name] = sign
+                await self._list(task, where, found)
+            self._brought[key] = found
+
+    async def _put(
+        self, depot: Depot, folder: AttemptFolder, where: str, name: str, sign: _Sign
+    ) -> None:
+        def put() -> None:
+            fd = open_file(folder, name)
+            try:
+                depot.put(where, name, fd, sign[1])
+            finally:
+                os.close(fd)
+
+        await asyncio.get_running_loop().run_in_executor(self._threads, put)
+
+    async def _list(self, task: Task, folder: str, found: dict[str, _Sign]) -> bool:
+        sizes = {name: size for name, (_, size, _) in found.items()}
+        place = self._depot.address if self._depot else ""
+        stored = StoredArtifacts(task.attempt, place, folder, sizes)
+        return await self._store.put_artifacts(task.id, stored)
+
+    def _limits(self, task: Task) -> tuple[int, int]:
+        one, every = task.spec.get("artifacts") or (None, None)
+        return one or self._settings.artifact_limit, every or self._settings.artifacts_limit
+
+
+def _any(folder: AttemptFolder) -> bool:
+    """Most tasks add none: one call of the kernel, which need not leave the event loop."""
+    return os.path.isdir(folder.artifacts)
+
+
+def _signs(folder: AttemptFolder, limits: tuple[int, int]) -> dict[str, _Sign]:
+    """What is there, within the limits: a job can put files there past `backburner artifact`."""
+    one, room = limits
+    found: dict[str, _Sign] = {}
+    for each in artifacts_of(folder):
+        try:
+            fd = open_file(folder, each.name)
+        except NotFound:
+            continue
+        try:
+            status = os.fstat(fd)
+        finally:
+            os.close(fd)
+        if status.st_size > one or status.st_size > room or len(found) >= ARTIFACTS_MAX:
+            continue
+        room -= status.st_size
+        found[each.name] = (status.st_ino, status.st_size, status.st_mtime_ns)
+    return found
+
+
+# Reading
+
+
+async def fetch_artifact(depot: Depot | None, home: Home, task: Task, name: str) -> None:
+    """Have a file here that another machine has added, in the folder of its attempt.
+
+    NotFound where there is none of that name; ArtifactsUnreachable where it cannot be read here.
+    """
+    stored = task.artifacts
+    size = None if stored is None else stored.sizes.get(name)
+    if stored is None or size is None or not is_name(name):
+        raise NotFound(f"no artifact {name!r}")
+    if not stored.place:
+        raise ArtifactsUnreachable(
+            f"{name!r} stays on the machine of the task",
+            remedy="give all machines BACKBURNER_ARTIFACTS=s3://bucket/folder, or a common folder",
+        )
+    if depot is None or depot.address != stored.place:
+        raise ArtifactsUnreachable(
+            f"{name!r} lies in {stored.place}",
+            remedy=f"set BACKBURNER_ARTIFACTS={stored.place} here, too",
+        )
+    folder = home.attempt(task.id, stored.attempt)
+    await asyncio.to_thread(_fetch, partial(depot.get, stored.folder, name), folder, name, stored)
+
+
+def _fetch(
+    get: Callable[[int, int], None], folder: AttemptFolder, name: str, stored: StoredArtifacts
+) -> None:
+    place, size = folder.artifacts, stored.sizes[name]
+    os.makedirs(place, mode=0o700, exist_ok=True)
+    path, fresh = f"{place}/{name}", f"{place}/.{secrets.token_hex(8)}"
+    if _holds(place, stored.folder):
+        with contextlib.suppress(FileNotFoundError):
+            if os.lstat(path).st_size == size:
+                return
+    fd = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        get(fd, size)
+        os.rename(fresh, path)
+    except BaseException:
+        os.unlink(fresh)
+        raise
+    finally:
+        os.close(fd)
+
+
+def _holds(place: str, whose: str) -> bool:
+    """Whether these are copies of that folder; else none of them counts from now on."""
+    try:
+        with open(f"{place}/{_OF}", encoding="utf-8") as file:
+            if file.read() == whose:
+                return True
+    except FileNotFoundError:
+        pass
+    for each in os.scandir(place):
+        if each.is_file(follow_symlinks=False):
+            os.unlink(each.path)
+    with open(f"{place}/{_OF}", "w", encoding="utf-8") as file:
+        file.write(whose)
+    return False
+
+
+# Forgetting
+
+
+async def remove_left(store: Store, address: str) -> None:
+    """Remove the files of tasks that were forgotten, at a place that this machine knows.
+
+    Killed in between, the next one goes on.
+    """
+    assert isinstance(store, Mirror)
+    depot = Depot(address)
+    while folders := await store.artifacts_left(depot.address, _REMOVED_AT_ONCE):
+        for folder in folders:
+            await asyncio.to_thread(depot.remove, folder)
+            await store.artifacts_removed(depot.address, folder)

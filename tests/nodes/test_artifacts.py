@@ -1,0 +1,193 @@
+"""X5 with X10: what a task has added on one machine is read on any other."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fsspec.core import url_to_fs
+
+from backburner import Backburner
+from backburner.model.errors import ArtifactsUnreachable, NotFound
+from backburner.model.states import ErrorKind, State
+from tests.nodes.conftest import NewWorker
+from tests.s3_server import BUCKET, s3_server
+from tests.waiting import wait_until_async
+
+pytestmark = [pytest.mark.slow]
+
+_ADD = "printf %s {text} > {name}; backburner artifact {name}"
+_WAIT = "while [ ! -e {go} ]; do sleep 0.1; done"
+
+
+@pytest.fixture(autouse=True)
+def program_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs call `backburner` by its name."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.fixture
+def folder_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that every machine has mounted."""
+    monkeypatch.setenv("BACKBURNER_ARTIFACTS", f"file://{tmp_path}/depot")
+    return tmp_path / "depot"
+
+
+@pytest.fixture
+def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    with s3_server(tmp_path / "s3.log") as environment:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        address = f"s3://{BUCKET}/some/folder"
+        monkeypatch.setenv("BACKBURNER_ARTIFACTS", address)
+        yield address
+
+
+@pytest.fixture
+async def elsewhere(
+    new_home: Callable[[], Path], address: str, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Backburner]:
+    """An application on a machine of its own, opened after the place of artifacts is known."""
+    monkeypatch.setenv("BACKBURNER_HOME", str(new_home()))
+    async with Backburner.open(address) as opened:
+        yield opened
+
+
+def _names(document: dict[str, Any]) -> list[str]:
+    return [each["name"] for each in document["artifacts"]]
+
+
+async def test_x5_who_hears_of_the_end_finds_the_files_of_another_machine(
+    folder_for_all: Path, elsewhere: Backburner, new_worker: NewWorker
+) -> None:
+    new_worker()
+    session = elsewhere.session("chat")
+    task = await session.run(
+        "mkdir work && cd work\n"
+        + _ADD.format(text="hello", name="plain.txt")
+        + "\nbackburner artifact --name '../up*' plain.txt",
+        cwd=str(folder_for_all.parent),
+    )
+    async for signal in session.signals():
+        assert signal.task == task.id
+        break
+    await task.refresh()
+    assert _names(task.document()) == ["_._up*", "plain.txt"]
+    for name in _names(task.document()):
+        path = Path(await task.artifact(name))
+        assert path.read_text() == "hello"
+        assert path.is_relative_to(str(elsewhere.home.root))
+    for name in ("nothing", "../plain.txt", ".of", "/etc/passwd", "plain.txt\0"):
+        with pytest.raises(NotFound):
+            await task.artifact(name)
+    # Nothing is left of it when it is forgotten.
+    assert list(folder_for_all.glob("*/*"))
+    assert await elsewhere.prune(0) == 1
+    assert not list(folder_for_all.glob("*"))
+
+
+async def test_x5_artifacts_in_a_bucket(
+    bucket: str, elsewhere: Backburner, new_worker: NewWorker, tmp_path: Path
+) -> None:
+    new_worker()
+    big = tmp_path / "big"
+    big.write_bytes(os.urandom(12 * 1024 * 1024))  # in several parts
+    task = await elsewhere.session("chat").run(f"backburner artifact {big}")
+    await task.wait(timeout=60)
+    (listed,) = task.document()["artifacts"]
+    assert (listed["name"], listed["bytes"]) == ("big", 12 * 1024 * 1024)
+    assert listed["path"].startswith(f"{bucket}/{task.id}.1.")
+    assert Path(await task.artifact("big")).read_bytes() == big.read_bytes()
+    assert await elsewhere.prune(0) == 1
+    files, path = url_to_fs(bucket, skip_instance_cache=True)
+    assert await asyncio.to_thread(files.find, path) == []
+
+
+async def test_x2_a_worker_that_died_does_not_lose_what_its_task_has_added(
+    folder_for_all: Path, elsewhere: Backburner, new_worker: NewWorker, tmp_path: Path
+) -> None:
+    worker = new_worker()
+    task = await elsewhere.session("chat").run(
+        f"cd {tmp_path}; touch began; {_WAIT.format(go='go')};"
+        f" {_ADD.format(text='late', name='late.txt')}; touch added; {_WAIT.format(go='end')}"
+    )
+    await wait_until_async((tmp_path / "began").exists)
+    await asyncio.to_thread(worker.kill)
+    (tmp_path / "go").touch()
+    await wait_until_async((tmp_path / "added").exists)
+    worker.start()
+    (tmp_path / "end").touch()
+    await task.wait(timeout=60)
+    assert task.state is State.SUCCEEDED
+    assert Path(await task.artifact("late.txt")).read_text() == "late"
+
+
+async def test_e11_what_a_dead_machine_had_brought_stays_readable(
+    folder_for_all: Path, elsewhere: Backburner, new_worker: NewWorker, tmp_path: Path
+) -> None:
+    soon = ("--dead-after", "2")
+    dying, _ = new_worker("--queue", "one", *soon), new_worker("--queue", "two", *soon)
+    await elsewhere.set_queue("one", 5)
+    task = await elsewhere.session("chat").run(
+        f"cd {tmp_path}; {_ADD.format(text='early', name='early.txt')}; {_WAIT.format(go='go')}",
+        queue="one",
+    )
+    await wait_until_async(lambda: _listed(task))
+    await asyncio.to_thread(dying.kill)
+    await task.wait(timeout=60)
+    assert task.error is not None
+    assert task.error.kind is ErrorKind.ORPHANED
+    assert Path(await task.artifact("early.txt")).read_text() == "early"
+    (tmp_path / "go").touch()
+
+
+async def _listed(task: Any) -> bool:
+    return bool((await task.refresh()).document()["artifacts"])
+
+
+async def test_a_place_that_cannot_be_used_ends_no_task_later_than_it_must_and_is_told(
+    folder_for_all: Path, elsewhere: Backburner, new_worker: NewWorker, tmp_path: Path
+) -> None:
+    folder_for_all.write_text("in the way")
+    worker = new_worker()
+    task = await elsewhere.session("chat").run(
+        f"cd {tmp_path}; {_ADD.format(text='x', name='x.txt')}"
+    )
+    await wait_until_async(lambda: "cannot be used" in worker.said())
+    folder_for_all.unlink()  # the end has waited for this
+    await task.wait(timeout=60)
+    assert Path(await task.artifact("x.txt")).read_text() == "x"
+
+
+async def test_without_a_place_they_are_listed_and_stay_on_their_machine(
+    elsewhere: Backburner, new_worker: NewWorker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = new_worker()
+    task = await elsewhere.session("chat").run(
+        f"cd {tmp_path}; {_ADD.format(text='x', name='x.txt')}"
+    )
+    await task.wait(timeout=60)
+    (listed,) = task.document()["artifacts"]
+    assert Path(listed["path"]).read_text() == "x"
+    assert listed["path"].startswith(str(worker.home))
+    with pytest.raises(ArtifactsUnreachable, match="BACKBURNER_ARTIFACTS"):
+        await task.artifact("x.txt")
+
+
+async def test_who_knows_another_place_is_told_which_one_it_is(
+    elsewhere: Backburner,
+    new_worker: NewWorker,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("BACKBURNER_ARTIFACTS", f"file://{tmp_path}/depot")
+    new_worker()
+    task = await elsewhere.session("chat").run(
+        f"cd {tmp_path}; {_ADD.format(text='x', name='x.txt')}"
+    )
+    await task.wait(timeout=60)
+    with pytest.raises(ArtifactsUnreachable, match=f"BACKBURNER_ARTIFACTS=file://{tmp_path}/depot"):
+        await task.artifact("x.txt")

@@ -1,0 +1,1 @@
+# What backburner.work.depot uses of it.

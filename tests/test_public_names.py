@@ -46,6 +46,7 @@ PUBLIC = [
     "NotFound",
     "Outcome",
     "Overlap",
+    "OwnerLimit",
     "Question",
     "Queue",
     "Registry",

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from backburner.model.events import Event, EventKind
     from backburner.model.followup import Busy, Later
     from backburner.model.limits import Settings
-    from backburner.model.order import Queue
+    from backburner.model.order import OwnerLimit, Queue
     from backburner.model.outcome import Image, Outcome
     from backburner.model.questions import Question
     from backburner.model.schedule import Firing, Missed, Overlap, ScheduleState
@@ -92,7 +92,7 @@ _HOMES = {
     "backburner.model.events": ("Event", "EventKind"),
     "backburner.model.followup": ("Busy", "Later"),
     "backburner.model.limits": ("Settings",),
-    "backburner.model.order": ("Queue",),
+    "backburner.model.order": ("OwnerLimit", "Queue"),
     "backburner.model.outcome": ("Image", "Outcome"),
     "backburner.model.questions": ("Question",),
     "backburner.model.schedule": ("Firing", "Missed", "Overlap", "ScheduleState"),
@@ -150,6 +150,7 @@ __all__ = [
     "NotFound",
     "Outcome",
     "Overlap",
+    "OwnerLimit",
     "Question",
     "Queue",
     "Registry",

@@ -9,7 +9,7 @@ import pytest
 from backburner import Backburner, State
 from backburner.model.states import ErrorKind, Kind
 from backburner.model.task import NewTask
-from backburner.store.engine import line_of_queue, line_of_work
+from backburner.store.engine import route_of_queue, route_of_work
 from tests.nodes.conftest import NewWorker
 
 pytestmark = [pytest.mark.slow]
@@ -73,29 +73,29 @@ async def test_x10_a_tool_is_handed_on_to_a_machine_that_has_the_folder_of_its_s
 
 
 @pytest.mark.parametrize("name", ["gpu", "x" * 32, "y" * 33])
-async def test_the_line_of_a_queue_is_the_same_in_the_database(
+async def test_the_route_of_a_queue_is_the_same_in_the_database(
     shared: Backburner, name: str
 ) -> None:
     await shared.set_queue(name, 1)
     task = await shared.session("chat").run("true", queue=name)
-    assert await _line(shared, task.id) == line_of_queue(name)
+    assert await _route(shared, task.id) == route_of_queue(name)
 
 
 @pytest.mark.parametrize("name", ["plain", "n" * 40, 'with "quotes" \\ and', "ä\0b", ""])
-async def test_the_line_of_an_agent_is_the_same_in_the_database(
+async def test_the_route_of_an_agent_is_the_same_in_the_database(
     shared: Backburner, name: str
 ) -> None:
     spec = {"agent": name, "prompt": "x"}
     new = NewTask("bg_1", "local", "s", Kind.AGENT, "x", spec)
     await shared.store.create(new, limit=1)
-    assert await _line(shared, "bg_1") == line_of_work(Kind.AGENT, name)
+    assert await _route(shared, "bg_1") == route_of_work(Kind.AGENT, name)
 
 
-async def _line(shared: Backburner, task_id: str) -> str:
+async def _route(shared: Backburner, task_id: str) -> str:
     def ask() -> str:
         with psycopg.connect(shared.home.address) as connection:
             row = connection.execute(
-                "SELECT line FROM backburner.task WHERE id = %s", [task_id]
+                "SELECT route FROM backburner.task WHERE id = %s", [task_id]
             ).fetchone()
         assert row is not None
         return row[0]

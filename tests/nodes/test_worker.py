@@ -155,6 +155,11 @@ async def test_x9_a_task_that_failed_is_tried_again_at_its_time(
     assert (await task.output()).text == "well\n"
 
 
-async def test_channels_are_refused(shared: Backburner) -> None:
-    with pytest.raises(UsageError, match="home folder"):
-        await shared.add_channel("x", command="cat")
+async def test_x1_what_belongs_to_one_machine_is_refused_on_a_record_of_many(
+    shared: Backburner,
+) -> None:
+    for options in ({"command": "cat"}, {"desktop": True}):
+        with pytest.raises(UsageError, match="belongs to one machine"):
+            await shared.add_channel("x", **options)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="screen of one machine"):
+        await shared.session("chat").run("true", notify=True)

@@ -19,7 +19,7 @@ from backburner.model.limits import (
     DEFAULT_SESSION,
     Settings,
 )
-from backburner.model.order import Queue
+from backburner.model.order import OwnerLimit, Queue, check_owner_limit
 from backburner.model.policy import Policy
 from backburner.model.session import check_name
 from backburner.model.signals import SignalKind
@@ -308,6 +308,26 @@ class Backburner:
         """Remove a queue that no task waits or runs in; Conflict where one does."""
         await self._lines.remove(name)
 
+    # Owners
+
+    async def owner_limits(self) -> list[OwnerLimit]:
+        """How many tasks of owners may run at once, and how many run and wait."""
+        return await self.store.owner_limits()
+
+    async def set_owner_limit(self, owner: str | None, limit: int | None) -> None:
+        """Of an owner so many tasks run at once, on all machines together; what is more waits.
+
+        None as the owner is for every one that has no limit of its own, None as the limit for no
+        limit. What runs goes on.
+        """
+        check_owner_limit(limit)
+        if owner is not None:
+            if not owner:
+                raise UsageError("an owner needs a name", remedy="use None for all others")
+            check_name(owner)
+        await self.store.set_owner_limit(owner, limit)
+        await self.tasks.see_to_keeper()  # there may be room now for what waits
+
     # Channels
 
     async def add_channel(
@@ -356,16 +376,7 @@ class Backburner:
     def _channels(self) -> "ChannelService":
         from backburner.runtime.channels import ChannelService  # slow to load, seldom needed
 
-        if self.home.shared:
-            raise _not_shared("channels")
         return ChannelService(self.store, self.home, self.settings)
-
-
-def _not_shared(what: str) -> UsageError:
-    return UsageError(
-        f"{what} need a home folder of their own in this version",
-        remedy="open one with Backburner.open(folder), or use run, call and schedules here",
-    )
 
 
 def settings_from_environment() -> Settings:

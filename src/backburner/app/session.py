@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from backburner.app.home import Backburner
+    from backburner.model.home import Home
     from backburner.model.task import Progress
     from backburner.runtime.runs.tools import Invocation
     from backburner.runtime.schedules.work import Given
@@ -101,6 +102,7 @@ class Session(Conversation):
         after_failure: bool = False,
         retries: int = 0,
         queue: str | None = None,
+        priority: int = 0,
         nice: int | None = None,
         memory: int | None = None,
         cpu_time: float | None = None,
@@ -118,10 +120,11 @@ class Session(Conversation):
 
         It starts ``after`` other tasks (ids, or enough of them), and fails where one of those did
         not succeed, unless ``after_failure``; waits for its place in a ``queue``; and is tried
-        again up to ``retries`` times. ``memory`` is in bytes, ``cpu_time`` in seconds.
+        again up to ``retries`` times. Of what waits the highest ``priority``, from -10 to 10, goes
+        first. ``memory`` is in bytes, ``cpu_time`` in seconds.
         """
         first = (after,) if isinstance(after, str) else tuple(after)
-        order = Order(queue, first, after_failure, retries)
+        order = Order(queue, first, after_failure, retries, priority)
         allowance = Allowance(nice, memory, cpu_time)
         reads = Input.chosen(stdin=stdin, pty=pty)
         window = WindowSize(*size) if size is not None else None
@@ -151,7 +154,7 @@ class Session(Conversation):
                 max_runtime,
                 id,
                 await self._parent_of_new(),
-                notify=_screen() if notify else None,
+                notify=_screen(self._backburner.home) if notify else None,
                 order=order,
             ),
         )
@@ -172,6 +175,7 @@ class Session(Conversation):
         after_failure: bool = False,
         retries: int = 0,
         queue: str | None = None,
+        priority: int = 0,
         nice: int | None = None,
         memory: int | None = None,
         cpu_time: float | None = None,
@@ -187,7 +191,7 @@ class Session(Conversation):
         from backburner.work import python  # not for everyone who runs a command
 
         first = (after,) if isinstance(after, str) else tuple(after)
-        order = Order(queue, first, after_failure, retries)
+        order = Order(queue, first, after_failure, retries, priority)
         folder = os.path.join(os.getcwd(), cwd) if cwd is not None else os.getcwd()
         given: Mapping[str, Any] = {} if arguments is None else arguments
         allowance = Allowance(nice, memory, cpu_time)
@@ -200,7 +204,7 @@ class Session(Conversation):
                 max_runtime,
                 id,
                 await self._parent_of_new(),
-                notify=_screen() if notify else None,
+                notify=_screen(self._backburner.home) if notify else None,
                 order=order,
             ),
         )
@@ -216,12 +220,13 @@ class Session(Conversation):
         max_runtime: float | None = DEFAULT_MAX_RUNTIME_S,
         signal_on_completion: bool = True,
         wake: str | None = None,
+        priority: int = 0,
         id: str | None = None,
     ) -> "Task":
         """Start a registered tool in the background. Returns when it is on disk.
 
         ``wake`` says when the session is told: on_terminal, on_activity, or silent, which is what
-        ``signal_on_completion=False`` means.
+        ``signal_on_completion=False`` means. ``priority`` counts where it has to wait.
         """
         from backburner.runtime.runs.tools import RunOptions  # slow to load, seldom needed
 
@@ -232,7 +237,7 @@ class Session(Conversation):
             )
         told = to_wake(wake or ("on_terminal" if signal_on_completion else "silent"))
         check_title(title)
-        options = RunOptions(title, max_runtime, id, told.value)
+        options = RunOptions(title, max_runtime, id, told.value, Order(priority=priority))
         await self._parent_of_new()
         return await self._backburner.runs.spawn(self, tool, arguments or {}, options)
 
@@ -267,20 +272,24 @@ class Session(Conversation):
         max_runtime: float | None = DEFAULT_MAX_RUNTIME_S,
         keep_children: bool = False,
         wake: str = "on_terminal",
+        priority: int = 0,
         id: str | None = None,
     ) -> "Task":
         """Ask a sub-agent, which answers in the background: the task's result is its answer.
 
         The agent has a session of its own, named after its task; what it has started there is
         stopped when it ends, unless ``keep_children``. ``attachments`` are files by their paths,
-        pictures, or bytes that say what they are.
+        pictures, or bytes that say what they are. ``priority`` counts where it has to wait.
         """
         from backburner.runtime.runs.agents import Asking  # slow to load, seldom needed
         from backburner.work.agents.attachments import attached
 
         check_title(title)
         files = await asyncio.to_thread(attached, attachments) if attachments else ()
-        asking = Asking(prompt, agent, files, model, title, max_runtime, keep_children, wake, id)
+        order = Order(priority=priority)
+        asking = Asking(
+            prompt, agent, files, model, title, max_runtime, keep_children, wake, id, order
+        )
         parent = await self._parent_of_new(by_name=True)
         return self._handle(await self._backburner.agents.ask(self, parent, asking))
 
@@ -314,6 +323,7 @@ class Session(Conversation):
         jitter: float = 0,
         max_runtime: float | None = DEFAULT_MAX_RUNTIME_S,
         signal_on_completion: bool = True,
+        priority: int = 0,
         id: str | None = None,
     ) -> "Schedule":
         """Start work by the clock: at each time of a cron expression of 5 fields, or once at an
@@ -326,7 +336,8 @@ class Session(Conversation):
         ``missed`` says what becomes of firings for which nobody was there: ``skip``, ``once``, one
         for all, or ``all``, up to 100. ``overlap`` says what becomes of a firing while the task of
         an earlier one has not ended: ``skip``, ``queue`` or ``parallel``. A firing may be up to
-        ``jitter`` seconds late, always the same for the same firing.
+        ``jitter`` seconds late, always the same for the same firing. Its tasks have this
+        ``priority`` where they have to wait.
         """
         from backburner.app.scheduling import read_work, refuse_agents  # slow to load
         from backburner.runtime.schedules.service import ScheduleOptions
@@ -337,7 +348,7 @@ class Session(Conversation):
             when,
             await read_work(self._backburner, spec, self.folder),
             ScheduleOptions(
-                tz, title, missed, overlap, jitter, max_runtime, signal_on_completion, id
+                tz, title, missed, overlap, jitter, max_runtime, signal_on_completion, id, priority
             ),
         )
         return Schedule(self._backburner, record, created=created, policy=self.policy)
@@ -377,7 +388,13 @@ class Session(Conversation):
         return [self._handle(record) for record in records]
 
 
-def _screen() -> str:
+def _screen(home: "Home") -> str:
     from backburner.runtime.channels import desktop_bus  # slow to load, seldom needed
+
+    if home.shared:
+        raise UsageError(
+            "a notification is for a screen of one machine, and a shared record has many",
+            remedy="add a webhook, or wait for the task",
+        )
 
     return desktop_bus()

@@ -35,6 +35,15 @@ QueueOption = Annotated[
         "--queue", metavar="NAME", help="Wait for a place in this queue; see `backburner queue`."
     ),
 ]
+PriorityOption = Annotated[
+    str,
+    typer.Option(
+        "--priority",
+        metavar="N",
+        help="Of what waits the highest goes first: -10 to 10. [0]",
+        show_default=False,
+    ),
+]
 NiceOption = Annotated[
     str | None,
     typer.Option("--nice", metavar="N", help="Give way to others: -20 to 19. [as the keeper: 0]"),
@@ -60,6 +69,7 @@ def read(
     *,
     after_failure: bool,
     queue: str | None,
+    priority: str,
 ) -> dict[str, Any]:
     """As `Session.run` takes them."""
     if after_failure and not after:
@@ -69,10 +79,20 @@ def read(
         "after_failure": after_failure,
         "retries": count(retries, "--retries"),
         "queue": queue,
+        "priority": priority_of(priority),
         "nice": None if nice is None else _niceness(nice),
         "memory": None if memory is None else size(memory, "--memory"),
         "cpu_time": None if cpu_time is None else seconds(cpu_time, "--cpu-time"),
     }
+
+
+def priority_of(text: str) -> int:
+    """What --priority says; whether there is such a one is checked where it counts."""
+    if re.fullmatch(r"[+-]?\d{1,3}", text, re.ASCII) is None:
+        raise UsageError(
+            f"--priority: {text!r} is no number", remedy="give a number from -10 to 10"
+        )
+    return int(text)
 
 
 def _niceness(text: str) -> int:

@@ -81,7 +81,8 @@ def waiting(wait: Wait, now: Instant | None = None) -> str:
     if wait.after:
         others = len(wait.after) - 1
         return f"waits for {wait.after[0]}" + (f" and {others} more" if others else "")
-    assert wait.place is not None
+    if wait.place is None:
+        return f"waits: {wait.owner_limit} of its owner run, and no more may"
     place = f"{wait.place}{_ORDINALS.get(wait.place % 100, _ORDINALS.get(wait.place % 10, 'th'))}"
     paused = ", which is paused" if wait.paused else ""
     return f"waits in queue {wait.queue}{paused} ({place})"

@@ -116,6 +116,7 @@ class Portrait:
             ("exit code", "" if record.exit_code is None else str(record.exit_code)),
             ("attempt", phrases.tries(record)),
             ("queue", record.queue or ""),
+            ("priority", str(record.priority) if record.priority else ""),
             ("after", ", ".join(record.after)),
             ("waits", self._waits()),
             ("limits", ", ".join(limits_in_force(record))),

@@ -14,7 +14,8 @@ from backburner.model.errors import UsageError
 
 COMMANDS = (
     "run", "ls", "top", "show", "logs", "wait", "stop", "send", "attach", "rerun",
-    "signals", "channel", "session", "queue", "schedule", "prune", "doctor", "db", "completion",
+    "signals", "channel", "session", "queue", "owner", "schedule", "prune", "doctor", "db",
+    "completion",
     "service", "mcp", "serve", "token", "gateway", "worker",
     "status", "progress", "result", "artifact", "ask", "tell",
 )  # fmt: skip

@@ -47,7 +47,8 @@ class Channel:
     allow_private: bool = False
     """Whether the address may be one of this machine or of its network."""
     secret: str | None = None
-    """Names the file with the key of a webhook. The key itself is not part of the record."""
+    """Names the key of a webhook, which lies apart: in a file, or in a place of its own in a shared
+    record."""
     paused: str | None = None
     """Why nothing goes through it."""
 

@@ -85,6 +85,7 @@ def task_document(
             "after_failure": task.after_failure,
             "retries_left": task.retries_left,
             "failures": task.failures,
+            "priority": task.priority,
         },
         "wait": None if task.wait is None else task.wait.document(),
         "allowance": Allowance.of(task.spec).document(),

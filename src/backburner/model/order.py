@@ -1,4 +1,4 @@
-"""When a task may start: after others, in a queue, again after a failure."""
+"""When a task may start: after others, in a queue, before others, again after a failure."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -16,7 +16,11 @@ LONGEST_RETRY_S = 300.0
 RETRIES_MAX = 1000
 AFTER_MAX = 100
 WIDTH_MAX = 10_000
+RUNNING_MAX = 1_000_000
 """Bounds against mistakes; nobody needs more."""
+
+LOWEST, HIGHEST = -10, 10
+"""Of priorities: steps that people can tell apart, and few enough to look at one by one."""
 
 RETRIED = frozenset(ErrorKind) - {ErrorKind.SPAWN}
 """Failures that a further attempt may mend. What cannot be started will not start then either."""
@@ -34,6 +38,8 @@ class Order:
     """Start also when one of those did not succeed; else this one fails too."""
     retries: int = 0
     """Further attempts after a failure."""
+    priority: int = 0
+    """Of what waits beside each other the highest goes first, then the oldest."""
 
     def __post_init__(self) -> None:
         if not _is_whole(self.retries) or not 0 <= self.retries <= RETRIES_MAX:
@@ -41,6 +47,7 @@ class Order:
                 f"{self.retries} cannot be a number of retries",
                 remedy=f"give a number from 0 to {RETRIES_MAX}",
             )
+        check_priority(self.priority)
         if not all(isinstance(each, str) for each in self.after):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UsageError("a task is named by its id", remedy='give after="bg_…", or a list')
         if len(self.after) > AFTER_MAX:
@@ -57,6 +64,15 @@ class Order:
 
 def _is_whole(number: object) -> bool:
     return isinstance(number, int) and not isinstance(number, bool)
+
+
+def check_priority(priority: object) -> None:
+    """UsageError where this can be no priority."""
+    if not _is_whole(priority) or not LOWEST <= int(str(priority)) <= HIGHEST:
+        raise UsageError(
+            f"{priority!r} cannot be a priority",
+            remedy=f"give a number from {LOWEST} to {HIGHEST}; 0 is the usual one",
+        )
 
 
 ANY_TIME = Order()
@@ -97,6 +113,8 @@ class Wait:
     paused: bool = False
     place: int | None = None
     """In its queue: 1 is the next to start. None while it waits for something else."""
+    owner_limit: int | None = None
+    """So many tasks of its owner run, and no more may."""
 
     def document(self) -> dict[str, Any]:
         """As JSON."""
@@ -106,6 +124,7 @@ class Wait:
             "queue": self.queue,
             "paused": self.paused,
             "place": self.place,
+            "owner_limit": self.owner_limit,
         }
 
 
@@ -131,6 +150,35 @@ def check_queue(name: str, width: int) -> None:
     if not 1 <= width <= WIDTH_MAX:
         raise UsageError(
             f"a queue cannot be {width} wide", remedy=f"give a width from 1 to {WIDTH_MAX}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerLimit:
+    """How many tasks of an owner may run at once, on all machines together."""
+
+    owner: str | None
+    """None stands for every owner that has no limit of its own."""
+    limit: int
+    running: int = 0
+    waiting: int = 0
+
+    def document(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "owner": self.owner,
+            "limit": self.limit,
+            "running": self.running,
+            "waiting": self.waiting,
+        }
+
+
+def check_owner_limit(limit: int | None) -> None:
+    """UsageError where no owner can have this limit; None is none."""
+    if limit is not None and (not _is_whole(limit) or not 1 <= limit <= RUNNING_MAX):
+        raise UsageError(
+            f"{limit!r} cannot be a number of running tasks",
+            remedy=f"give a number from 1 to {RUNNING_MAX}, or None for no limit",
         )
 
 

@@ -96,6 +96,8 @@ class NewSchedule:
     """What its tasks are started with, where the keeper can start them."""
     task_limit: int = 0
     """So many active tasks of this kind its session may have."""
+    priority: int = 0
+    """Of its tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,8 @@ class Schedule:
     last_task: str | None = None
     detail: str | None = None
     """Why it is paused, where that was not a person's wish; or why its firing was put off."""
+    priority: int = 0
+    """Of its tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +217,7 @@ def schedule_document(
         "overlap": schedule.overlap.value,
         "jitter": schedule.jitter_s,
         "max_runtime_s": schedule.max_runtime_s,
+        "priority": schedule.priority,
         "fired": schedule.fired,
         "last_task": schedule.last_task,
         "detail": schedule.detail,

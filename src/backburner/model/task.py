@@ -136,6 +136,7 @@ class Task:
     """Attempts that have failed."""
     not_before: Instant | None = None
     """A further attempt waits for this time."""
+    priority: int = 0
     wait: Wait | None = None
     """What keeps it from starting, as of the look at the record that it comes from."""
     reported: int = 0

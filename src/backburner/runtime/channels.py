@@ -59,6 +59,11 @@ class ChannelService:
         if allow_private and webhook is None:
             raise UsageError("only a webhook has an address that could be private")
         wanted = None if kinds is None else to_kinds(kinds)
+        if self._home.shared and webhook is None:
+            raise UsageError(
+                "a command or a screen belongs to one machine, and a shared record to many",
+                remedy="add a webhook, whose receiver may run the command",
+            )
         if command is not None:
             kind, target = ChannelKind.COMMAND, check_line(command)
         elif webhook is not None:
@@ -77,7 +82,7 @@ class ChannelService:
         from backburner.work.channels.webhook import new_secret  # slow to load
 
         key = new_secret()
-        kept = webhook_keys.keep(self._home, key)
+        kept = webhook_keys.key_for(self._home, channel, key)
         try:
             await self._store.add_channel(replace(channel, secret=kept))
         except Conflict:
@@ -116,8 +121,9 @@ class ChannelService:
         """
         channel = await self.get(name, scope.owner)
         signal = _test_signal(channel, scope)
+        limit_s = self._settings.delivery_limit_s
         outcome = await push(
-            channel, Letter(signal, None), self._home, limit_s=self._settings.delivery_limit_s
+            channel, Letter(signal, None), self._store, self._home, limit_s=limit_s
         )
         return None if isinstance(outcome, Delivered) else outcome.reason
 

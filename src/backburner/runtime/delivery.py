@@ -1,9 +1,10 @@
 """Delivering through channels: claim, push, acknowledge; back-off, and a dead letter at the end.
 
-Runs in the keeper, beside the worker, and never in its way: what a receiver does happens in threads
-and other processes, within a time limit. One delivery at a time for each channel. Towards the
-outside nothing can be done exactly once: a keeper that is killed between a delivery and its
-acknowledgement has it delivered again, under the same key.
+Runs in the keeper, or in each node of a shared record, beside the worker, and never in its way:
+what a receiver does happens in threads and other processes, within a time limit. One delivery at a
+time for each channel, by whoever holds it in the record. Towards the outside nothing can be done
+exactly once: a keeper that is killed between a delivery and its acknowledgement has it delivered
+again, under the same key.
 """
 
 import asyncio
@@ -40,7 +41,10 @@ _deliverers = itertools.count(1)
 
 
 class Deliverer:
-    """Pushes what is to be pushed in one home. Only the holder of the keeper lock may have one."""
+    """Pushes what is to be pushed in one home: by the holder of the keeper lock alone, or by any of
+
+    the nodes of a shared record.
+    """
 
     def __init__(
         self, store: Store, home: Home, settings: Settings, report: Callable[[str], None]
@@ -49,7 +53,8 @@ class Deliverer:
         self._home = home
         self._settings = settings
         self._report = report
-        self._consumer = f"deliverer {os.getpid()}.{next(_deliverers)} {clock.boot_now()}"
+        who = f"{os.uname().nodename} {os.getpid()}.{next(_deliverers)}"
+        self._consumer = f"deliverer {who} {clock.boot_now()}"
         self._lanes: dict[str, asyncio.Task[None]] = {}
         self._open = False
         self._bell = asyncio.Event()
@@ -62,7 +67,7 @@ class Deliverer:
 
     async def run(self) -> None:
         """Deliver, until cancelled."""
-        released = False
+        released = self._home.shared  # there others may live: their leases say until when
         while True:
             try:
                 if not released:  # whoever held something is dead: we have the lock
@@ -89,17 +94,16 @@ class Deliverer:
         """Take on what can be taken on, then wait for the next reason to look."""
         self._bell.clear()
         free = _AT_ONCE - len(self._lanes)
-        due = await self._store.next_delivery(self._lanes)
+        due = await self._store.next_delivery()
         # Reading first: to claim is to write, and most changes of the record concern no channel.
         if free and due is not None and due <= clock.boot_now():
             claimed = await self._store.claim_deliveries(
                 consumer=self._consumer,
                 limit=free,
                 lease_s=self._settings.delivery_limit_s + _SPARE_S,
-                busy=self._lanes,
             )
             for signal in claimed:
-                self._lanes[signal.channel] = asyncio.create_task(self._deliver(signal))
+                self._lanes[signal.key] = asyncio.create_task(self._deliver(signal))
             if claimed:
                 self._open = True
                 return
@@ -120,7 +124,7 @@ class Deliverer:
             again = failed(f"internal error: {type(error).__name__}")
             await insist(lambda: self._write_down(signal, again), self._report)
         finally:
-            del self._lanes[signal.channel]
+            del self._lanes[signal.key]
             self._bell.set()
 
     async def _attempt(self, signal: Signal) -> Outcome | None:
@@ -139,7 +143,8 @@ class Deliverer:
                 return None
             channel = found[0]
         letter = Letter(signal, None if task is None else describe(self._home, task))
-        return await push(channel, letter, self._home, limit_s=self._settings.delivery_limit_s)
+        limit_s = self._settings.delivery_limit_s
+        return await push(channel, letter, self._store, self._home, limit_s=limit_s)
 
     async def _write_down(self, signal: Signal, outcome: Outcome | None) -> None:
         match outcome:
@@ -166,11 +171,17 @@ class Deliverer:
         await self._store.drop_signal(signal.key, reason, consumer=self._consumer)
 
 
-async def push(channel: Channel, letter: Letter, home: Home, *, limit_s: float) -> Outcome:
+async def push(
+    channel: Channel, letter: Letter, store: Store, home: Home, *, limit_s: float
+) -> Outcome:
     """Deliver once, within the time limit. What the receiver does is in the answer, no error."""
     match channel.kind:
         case ChannelKind.WEBHOOK:
-            return await _push_webhook(channel, letter, home, limit_s)
+            try:
+                key = await webhook_keys.key_of(store, home, channel)
+            except (OSError, ValueError):
+                return failed("its key is gone: remove the channel, and add it anew")
+            return await _push_webhook(channel, letter, key, limit_s)
         case ChannelKind.COMMAND:
             program = command_program(channel.target, letter, home, plain_environment())
         case ChannelKind.DESKTOP:
@@ -191,15 +202,11 @@ async def push(channel: Channel, letter: Letter, home: Home, *, limit_s: float) 
         raise
 
 
-async def _push_webhook(channel: Channel, letter: Letter, home: Home, limit_s: float) -> Outcome:
+async def _push_webhook(channel: Channel, letter: Letter, key: str, limit_s: float) -> Outcome:
     from backburner.work.channels.webhook import Request  # slow to load, and seldom needed
 
-    try:
-        secret = webhook_keys.read(home, channel)
-    except (OSError, ValueError):
-        return failed("its key is gone: remove the channel, and add it anew")
     request = Request(
-        channel.target, secret, letter, limit_s=limit_s, allow_private=channel.allow_private
+        channel.target, key, letter, limit_s=limit_s, allow_private=channel.allow_private
     )
     try:
         async with asyncio.timeout(limit_s):

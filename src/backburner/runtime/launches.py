@@ -6,6 +6,7 @@ An environment that no start will use must not stay.
 import resource
 from dataclasses import replace
 
+from backburner.model.errors import UsageError
 from backburner.model.home import Home
 from backburner.model.task import Task
 from backburner.runtime.unstarted import leave_result
@@ -41,10 +42,26 @@ async def discard_unneeded(store: Store, home: Home) -> None:
             handover.discard(home, piece.task, piece.name)
 
 
-def launch_of(home: Home, task: Task) -> Launch:
+async def left_for(store: Store, home: Home, subject: str, name: str) -> Launch:
+    """What was left for a task, or a schedule. OSError, ValueError or TypeError where it is gone or
+
+    broken.
+    """
+    if not home.shared:
+        return handover.take(home, subject, name)
+    kept = await store.secret(name)
+    if kept is None:
+        raise FileNotFoundError
+    try:
+        return handover.opened(kept, subject)
+    except UsageError as error:
+        raise ValueError(str(error)) from None
+
+
+async def launch_of(store: Store, home: Home, task: Task) -> Launch:
     """How this attempt is started. OSError, ValueError or TypeError where that is not known."""
     try:
-        left = handover.take(home, task.id, task.hand_over or "")
+        left = await left_for(store, home, task.id, task.hand_over or "")
     except FileNotFoundError:
         raise ValueError("what it was to be started with is gone") from None
     launch = with_request(left, task.kind, task.spec)

@@ -18,6 +18,7 @@ from backburner.model.task import Task
 from backburner.runtime.output import measure_output
 from backburner.store.postgres.mirror import Mirror, Mirrored, version_of
 from backburner.store.postgres.node import NodeStore
+from backburner.store.protocol import Scope
 from backburner.work.log.stream import read_stream
 from backburner.work.shell import log_bounds
 
@@ -96,7 +97,7 @@ class Copies:
             folder = self._home.attempt(task.id, attempt)
             if await asyncio.to_thread(_is_of, folder, task):
                 had |= _versions(folder, attempt)
-        for output in await self._store.outputs(task.id, had):
+        for output in await self._store.outputs(task.id, Scope(task.owner), had):
             folder = self._home.attempt(task.id, output.attempt)
             if not _is_original(folder):
                 await asyncio.to_thread(_lay_out, folder, task, output)

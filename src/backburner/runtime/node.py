@@ -16,6 +16,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from backburner.model.errors import Conflict, StoreError
@@ -24,6 +25,7 @@ from backburner.model.limits import Settings
 from backburner.model.node import Node as NodeRow
 from backburner.model.node import NodeKind
 from backburner.model.task import Task
+from backburner.runtime.delivery import Deliverer
 from backburner.runtime.feed import Feed
 from backburner.runtime.fencing import end_fenced_off
 from backburner.runtime.probes import Door, listening
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from backburner.runtime.vitals import Vitals
 
 _LOOK_AGAIN_S = 1.0
+_FORGET_EVERY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,7 @@ class Node:
         self._feed = Feed(store)
         self._worker = ProcessWorker(store, home, settings, report)
         self._inputs = InputCarrier(store, home, report)
+        self._deliverer = Deliverer(store, home, settings, report)
         row = NodeRow(
             store.node,
             NodeKind.WORKER,
@@ -108,16 +112,21 @@ class Node:
         ours = {(task.id, task.attempt) for task in await self._store.kept()}
         await end_fenced_off(self._home, ours, self._report)
         await self._worker.adopt()
-        inputs = asyncio.create_task(self._inputs.run())
+        beside = [
+            asyncio.create_task(self._inputs.run()),
+            asyncio.create_task(self._deliverer.run()),
+            asyncio.create_task(self._forget_what_was_used()),
+        ]
         serving = asyncio.create_task(self._station.run())
         try:
             while not serving.done() or not self._worker.idle:
                 await self._look()
             await serving
         finally:
-            for each in (serving, inputs):
+            for each in (serving, *beside):
                 each.cancel()
-            await asyncio.wait([serving, inputs])
+            await asyncio.wait([serving, *beside])
+            await self._deliverer.close()
             await self._worker.close()
             with contextlib.suppress(StoreError):
                 await self._station.leave()
@@ -129,6 +138,14 @@ class Node:
         except Exception as error:  # noqa: BLE001 - jobs depend on us: look again, whatever it was
             self._report(f"will look again: {type(error).__name__}: {error}")
             await asyncio.sleep(_LOOK_AGAIN_S)
+
+    async def _forget_what_was_used(self) -> None:
+        """What jobs were started with, for many at once; what ends before takes its own along."""
+        while True:
+            await asyncio.sleep(_FORGET_EVERY_S)
+            used, self._worker.spent = self._worker.spent, set()
+            if used:
+                await insist(partial(self._store.forget_secrets, used), self._report)
 
     # What the station asks of its crew
 

@@ -59,5 +59,9 @@ def last_of_several(task: Task, ending: Ending) -> Ending:
 
 
 def order_again(task: Task) -> Order:
-    """For the same command once more: its queue and its retries, and no other task to wait for."""
-    return Order(queue=task.queue, retries=task.retries_left + task.failures)
+    """For the same command once more: its queue, priority and retries, and no other task to wait
+
+    for.
+    """
+    retries = task.retries_left + task.failures
+    return Order(queue=task.queue, retries=retries, priority=task.priority)

@@ -60,7 +60,7 @@ async def _waiting(store: Store, active: list[Task]) -> list[tuple[Task, Questio
     waiting = [
         (task, question)
         for task in first[:_ASKED_ABOUT]
-        for question in await store.questions(task.id)
+        for question in await store.questions(task.id, Scope(task.owner))
         if question.open
     ]
     return sorted(waiting, key=lambda each: each[1].asked_at)

@@ -110,7 +110,7 @@ def _call_for(home: Home, task: Task) -> None:
 
 async def _asked(store: Store, task: Task, question: str | None) -> Question | None:
     """The open question of this name, else the oldest that the task itself has asked."""
-    for each in await store.questions(task.id):
+    for each in await store.questions(task.id, Scope(task.owner)):
         wanted = not each.approval if question is None else each.id == question
         if each.open and wanted and not task.state.terminal:
             return each
@@ -119,7 +119,7 @@ async def _asked(store: Store, task: Task, question: str | None) -> Question | N
 
 async def _refuse_beside_approval(store: Store, task: Task) -> None:
     """A "yes" that is meant for another session must not become input or a message of the task."""
-    for each in await store.questions(task.id):
+    for each in await store.questions(task.id, Scope(task.owner)):
         if each.approval and each.open and not task.state.terminal:
             raise NobodyAsked(
                 f"{task.id} has asked nothing; it is {each.asker!r} that asks about it, "

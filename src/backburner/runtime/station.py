@@ -1,6 +1,6 @@
 """What a process is to a shared record when it carries out work of it.
 
-The engine brings jobs of its lines here, for as long as it says that it lives. What cannot be
+The engine brings jobs of its routes here, for as long as it says that it lives. What cannot be
 carried out here is handed on to a node that may. Output is copied into the record, schedules fire,
 and what dead nodes had is seen to. What carries the work out is the affair of `Crew`.
 """
@@ -34,7 +34,7 @@ from backburner.runtime.unstarted import leave_result
 from backburner.store.engine import Job
 from backburner.store.postgres.engine_worker import EngineWorker
 from backburner.store.postgres.node import NodeStore
-from backburner.store.postgres.nodes import lines_of
+from backburner.store.postgres.nodes import routes_of
 
 _OVER = frozenset({EventKind.FINISHED, EventKind.REQUEUED, EventKind.FAILED_TRY})
 _BEATS = 6
@@ -95,7 +95,7 @@ class Station:
         self._unsubscribe = store.on_change(self._bell.set)
         self._engine = EngineWorker(
             store.address,
-            lines=lines_of(node),
+            routes=routes_of(node),
             concurrency=node.places,
             heartbeat_s=node.silent_s / _BEATS,
             appear=self._appear,
@@ -123,7 +123,7 @@ class Station:
             return
         self._node = node
         await self._store.put_node(node, self._engine.number or _NOBODY)
-        self._engine.take_from(lines_of(node))
+        self._engine.take_from(routes_of(node))
 
     async def drain(self) -> None:
         """Take on nothing more; `run` returns when the last job has ended."""
@@ -142,7 +142,7 @@ class Station:
             asyncio.create_task(self._copier.run()),
             asyncio.create_task(self._bringer.run()),
             asyncio.create_task(self._see_to_others()),
-            asyncio.create_task(self._wake_the_engine()),
+            asyncio.create_task(self._let_in_what_is_due()),
             asyncio.create_task(
                 prune_now_and_then(self._store, self._home, self._settings, self._report)
             ),
@@ -202,19 +202,20 @@ class Station:
             leave_result(self._home, ended)
         return True
 
-    async def _wake_the_engine(self) -> None:
-        """It looks for what is due once in a while only, so it is told at that time."""
+    async def _let_in_what_is_due(self) -> None:
+        """Further attempts wait in the record for their time, by every node: the first one does."""
         while True:
             self._bell.clear()
             due = None
             with contextlib.suppress(Exception):
-                due = await self._store.next_delayed()
+                due = await self._store.next_held()
             wait = None if due is None else max(0.0, (due - clock.now()) / clock.SECOND)
             try:
                 async with asyncio.timeout(wait):
                     await self._bell.wait()
             except TimeoutError:
-                await self._engine.look()
+                with contextlib.suppress(Exception):
+                    await self._store.let_in_due()
 
     # The others
 

@@ -267,7 +267,7 @@ class TaskService:
             ended = False
             while True:
                 bell.clear()
-                events = await self._store.events(task_id, after=after)
+                events = await self._store.events(task_id, after=after, scope=scope)
                 for event in events:
                     after = event.number
                     ended = ended or event.kind is EventKind.FINISHED

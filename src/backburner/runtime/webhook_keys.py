@@ -2,6 +2,9 @@
 
 The record names the file and does not hold the key. The file is there before the record names it,
 so a crash leaves at most a file that nothing names, which `sweep` removes.
+
+A shared record keeps them itself, apart from its rows and sealed (`work.sealing`), and removes them
+with their channels.
 """
 
 import contextlib
@@ -13,8 +16,29 @@ from collections.abc import Collection
 from backburner.model.channels import Channel
 from backburner.model.errors import StoreUnusable
 from backburner.model.home import Home
+from backburner.store.protocol import Store
+from backburner.work.sealing import seal, unseal
 
 _YOUNG_S = 3600.0
+
+
+def key_for(home: Home, channel: Channel, key: str) -> str:
+    """What the record is told of a key: the name of its file, or what it makes a name of itself."""
+    return seal(key, _subject(channel)) if home.shared else keep(home, key)
+
+
+async def key_of(store: Store, home: Home, channel: Channel) -> str:
+    """The key of a channel. OSError or ValueError where it is gone or broken."""
+    if not home.shared:
+        return read(home, channel)
+    kept = await store.secret(channel.secret or "")
+    if kept is None:
+        raise FileNotFoundError
+    return unseal(kept, _subject(channel))
+
+
+def _subject(channel: Channel) -> str:
+    return f"{channel.owner}/{channel.name}"
 
 
 def keep(home: Home, key: str) -> str:
@@ -36,13 +60,15 @@ def keep(home: Home, key: str) -> str:
 
 
 def read(home: Home, channel: Channel) -> str:
-    """The key of a channel. OSError or ValueError where it is gone or broken."""
+    """What is in the file of a channel. OSError or ValueError where it is gone or broken."""
     with open(f"{home.secrets}/{channel.secret}", encoding="ascii") as file:
         return file.read().strip()
 
 
 def forget(home: Home, name: str) -> None:
     """The channel is gone, or never came to be."""
+    if home.shared:
+        return
     with contextlib.suppress(OSError):
         os.unlink(f"{home.secrets}/{name}")
 

@@ -72,6 +72,8 @@ class ProcessWorker:
         self._cgroups = cgroup.family_folder(key) if settings.cgroups else None
         self._allowances = Allowances(key, self._cgroups, cgroups=settings.cgroups)
         self._waiting = self._tidy = False
+        self.spent: set[str] = set()
+        """What jobs were started with that nobody needs any more, for who keeps it elsewhere."""
 
     @property
     def idle(self) -> bool:
@@ -184,19 +186,23 @@ class ProcessWorker:
         if (in_vain := await what_keeps_it(self._store, task)) is not None:
             await self._finish(task, in_vain)
             return
+        try:
+            launch = await launch_of(self._store, self._home, task)
+        except (OSError, ValueError, TypeError) as error:
+            await self._cannot_start(task, error)
+            return
         folder = self._home.attempt(task.id, task.attempt)
         group = f"{self._cgroups}/{task.id}.{task.attempt}" if self._cgroups else None
         if group is not None and not cgroup.make(group):
             group = None
         mark = mark_for(str(self._home.root), task.id, task.attempt)
         try:
-            started = wrapper.start(folder, launch_of(self._home, task), mark=mark, cgroup=group)
+            started = wrapper.start(folder, launch, mark=mark, cgroup=group)
             memory_group = self._allowances.impose(task, started, group)
         except (OSError, ValueError, TypeError) as error:
             if group is not None:
                 cgroup.remove(group)
-            reason = f"it could not be started: {error}"
-            await self._finish(task, Ending.failed(ErrorKind.SPAWN, reason))
+            await self._cannot_start(task, error)
             return
         place = Place(boot_id(), clock.boot_now(), started.pid, group, memory_group)
         claimed = None
@@ -221,9 +227,15 @@ class ProcessWorker:
             self._started_for_good(claimed)
             await self._see_to_end(job)
 
+    async def _cannot_start(self, task: Task, error: Exception) -> None:
+        reason = f"it could not be started: {error}"
+        await self._finish(task, Ending.failed(ErrorKind.SPAWN, reason))
+
     def _started_for_good(self, task: Task) -> None:
         if not task.retries_left:  # a further attempt needs its environment too
             handover.discard(self._home, task.id, task.hand_over)
+            if self._home.shared and task.hand_over is not None:
+                self.spent.add(task.hand_over)
 
     # Adopting
 

@@ -60,7 +60,8 @@ async def missed_of_task(store: Store, reader: Reader, after: int) -> AsyncGener
     """The same for one task."""
     assert reader.task is not None
     number = 0
-    while events := await store.events(reader.task, after=number, limit=_PAGE):
+    task_id, scope = reader.task, reader.scope
+    while events := await store.events(task_id, after=number, limit=_PAGE, scope=scope):
         number = events[-1].number
         task = await store.get(reader.task, reader.scope)
         if task is None:

@@ -58,7 +58,7 @@ class Conversation(Protocol):
         """Whoever asked waits no longer. False where it was not open."""
         ...
 
-    async def questions(self, task_id: str) -> list[Question]:
+    async def questions(self, task_id: str, scope: "Scope | None" = None) -> list[Question]:
         """The questions of the present attempt, approvals among them, oldest first."""
         ...
 

@@ -1,7 +1,8 @@
-"""What brings queued work to workers of other machines: four verbs, which another engine can have.
+"""What brings queued work to workers of other machines: three verbs, which another engine can have.
 
-The record decides what may start; the engine only carries it there. Its idea of how a job ended is
-never read as the state of a task: an engine accepts the end of an attempt that was long replaced.
+The record decides what may start, and when; the engine only carries it there. Its idea of how a job
+ended is never read as the state of a task: an engine accepts the end of an attempt that was long
+replaced.
 """
 
 import hashlib
@@ -9,16 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from backburner.model.clock import Instant
 from backburner.model.states import Kind
 from backburner.store.record.rows import to_json
 from backburner.store.record.transaction import Row, Statements
 
-DEFAULT_QUEUE = "default"
-"""Of tasks that name none."""
-
 _LONGEST = 32
-"""Bytes of a name in a line: an engine may wake its workers through channels, whose names are
+"""Bytes of a name in a route: an engine may wake its workers through channels, whose names are
 short."""
 
 
@@ -37,25 +34,24 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """Where a job is to go, and when."""
+    """Where a job is to go."""
 
     job: Job
-    line: str
-    """The engine's queue: `line_of_queue`, `line_of_work`, or `line_of_node`."""
-    not_before: Instant | None
+    route: str
+    """The engine's queue: `route_of_queue`, `route_of_work`, or `route_of_node`."""
 
 
-def line_of_queue(name: str) -> str:
-    """Where tasks of a queue go; the database says the same of each task (`task.line`)."""
+def route_of_queue(name: str) -> str:
+    """Where tasks of a queue go; the database says the same of each task (`task.route`)."""
     return _short(name)
 
 
-def line_of_work(kind: Kind, name: str) -> str:
+def route_of_work(kind: Kind, name: str) -> str:
     """Where a tool or an agent is asked for, by everybody who has it."""
     return f"{kind}:{_short(to_json(name)[1:-1])}"
 
 
-def line_of_node(node: str) -> str:
+def route_of_node(node: str) -> str:
     """Where one node is sent what others could not carry out."""
     return f"node:{node}"
 
@@ -78,11 +74,7 @@ class Engine(Protocol):
     """Every verb that changes something is part of the transaction that makes it necessary."""
 
     def dispatch(self, run: Statements, due: Sequence[Dispatch]) -> None:
-        """A worker of this queue is to take each of them, as soon as it can."""
-        ...
-
-    def delay(self, run: Statements, later: Sequence[Dispatch]) -> None:
-        """The same, not before their times."""
+        """A worker of this route is to take each of them, as soon as it can."""
         ...
 
     def cancel(self, run: Statements, jobs: Sequence[Job]) -> None:

@@ -13,7 +13,7 @@ from backburner.model.channels import Channel
 from backburner.model.clock import Instant
 from backburner.model.ending import Ending
 from backburner.model.events import Event, EventKind
-from backburner.model.order import Queue, Wait
+from backburner.model.order import OwnerLimit, Queue, Wait
 from backburner.model.signals import NewSignal, SignalKind
 from backburner.model.states import Kind, State
 from backburner.model.task import EndedFor, NewTask, Place, Progress, StopRequest, Task
@@ -122,8 +122,8 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
 
         that they come after did not succeed.
 
-        Not those that wait for another task, for their time or for a place in their queue. So many
-        at the most, and those that are to stop first.
+        Not those that wait for another task, for their time, for a place in their queue or for
+        others of their owner. So many at the most: those that are to stop first, then by priority.
         """
         ...
 
@@ -147,7 +147,7 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
     async def claim(self, task_id: str, attempt: int, place: Place) -> Task | None:
         """queued → running: from now on this attempt is the caller's to carry out.
 
-        None also where its queue is full or paused.
+        None also where its queue is full or paused, or where as many of its owner run as may.
         """
         ...
 
@@ -209,8 +209,9 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
 
         Answers it, and whether it is new: the same id with the same specification gives the task
         that is there, anything else is a Conflict. LimitReached above ``limit`` active ones of its
-        kind in its session, parked calls and others each counted for themselves. To be awaited as
-        `finish` is.
+        kind in its session, parked calls and others each counted for themselves; and where as many
+        of its owner run as may, but for parked calls, which run already. To be awaited as `finish`
+        is.
         """
         ...
 
@@ -243,7 +244,7 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
         ...
 
     async def waiting_for_application(self) -> list[Task]:
-        """Queued tools and agents, oldest first."""
+        """Queued tools and agents, by priority, the oldest first."""
         ...
 
     # Facts beside the state, guarded by the attempt
@@ -258,7 +259,9 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
 
     # Events
 
-    async def events(self, task_id: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
+    async def events(
+        self, task_id: str, *, after: int = 0, limit: int = 1000, scope: Scope | None = None
+    ) -> list[Event]:
         """The events of one task with a number above ``after``."""
         ...
 
@@ -301,6 +304,28 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
 
     async def queues(self) -> list[Queue]:
         """All of them, with how many wait and run."""
+        ...
+
+    async def secret(self, name: str) -> str | None:
+        """What a shared record keeps apart under this name, as it was given; None where it is gone.
+
+        A home keeps such things in files.
+        """
+        ...
+
+    async def forget_secrets(self, names: Collection[str]) -> int:
+        """They were used. Answers how many there were."""
+        ...
+
+    async def set_owner_limit(self, owner: str | None, limit: int | None) -> None:
+        """So many tasks of an owner run at once, and what is more waits. None is no limit.
+
+        The owner None stands for every one that has no limit of its own.
+        """
+        ...
+
+    async def owner_limits(self) -> list[OwnerLimit]:
+        """All of them, with how many tasks of each owner wait and run."""
         ...
 
     async def unqueued(self) -> tuple[int, int]:

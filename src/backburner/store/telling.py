@@ -3,7 +3,7 @@
 Part of `backburner.store.protocol.Store`, whose rules hold here: a method is one transaction.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from backburner.model.clock import Instant
@@ -38,12 +38,10 @@ class Telling(Protocol):
         """
         ...
 
-    async def claim_deliveries(
-        self, *, consumer: str, limit: int, lease_s: float, busy: Collection[str] = ()
-    ) -> list[Signal]:
+    async def claim_deliveries(self, *, consumer: str, limit: int, lease_s: float) -> list[Signal]:
         """The same for what is to be pushed through channels, of everyone.
 
-        One for each channel at most, and none for those that are ``busy``: first tries keep their
+        One for each channel, and none for those of which anybody holds one: first tries keep their
         order, and come before further ones.
         """
         ...
@@ -52,10 +50,10 @@ class Telling(Protocol):
         """Give back what anybody holds for channels: for one who knows that they are dead."""
         ...
 
-    async def next_delivery(self, busy: Collection[str] = ()) -> int | None:
+    async def next_delivery(self) -> int | None:
         """In boot time: when the next one can be claimed, 0 for now; None where nothing is open.
 
-        What belongs to channels that are ``busy`` does not count.
+        Of a channel of which one is held: when that lease ends.
         """
         ...
 

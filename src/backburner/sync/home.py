@@ -14,7 +14,7 @@ from backburner.model.limits import (
     DEFAULT_SESSION,
     Settings,
 )
-from backburner.model.order import Queue
+from backburner.model.order import OwnerLimit, Queue
 from backburner.model.signals import SignalKind
 from backburner.sync.conversation import Following, handing_over
 from backburner.sync.portal import Portal
@@ -183,6 +183,14 @@ class Backburner:
     def resume_queue(self, name: str) -> Queue:
         """Go on with a queue that was paused."""
         return self._door.call(self._inner.resume_queue(name))
+
+    def owner_limits(self) -> list[OwnerLimit]:
+        """How many tasks of owners may run at once, and how many run and wait."""
+        return self._door.call(self._inner.owner_limits())
+
+    def set_owner_limit(self, owner: str | None, limit: int | None) -> None:
+        """Of an owner, or of every other one, so many tasks run at once; None for no limit."""
+        self._door.call(self._inner.set_owner_limit(owner, limit))
 
     def remove_queue(self, name: str) -> None:
         """Remove a queue that no task waits or runs in; Conflict where one does."""

@@ -61,6 +61,7 @@ class Session(Conversation):
         after_failure: bool = False,
         retries: int = 0,
         queue: str | None = None,
+        priority: int = 0,
         nice: int | None = None,
         memory: int | None = None,
         cpu_time: float | None = None,
@@ -88,6 +89,7 @@ class Session(Conversation):
             after_failure=after_failure,
             retries=retries,
             queue=queue,
+            priority=priority,
             nice=nice,
             memory=memory,
             cpu_time=cpu_time,
@@ -109,6 +111,7 @@ class Session(Conversation):
         after_failure: bool = False,
         retries: int = 0,
         queue: str | None = None,
+        priority: int = 0,
         nice: int | None = None,
         memory: int | None = None,
         cpu_time: float | None = None,
@@ -127,6 +130,7 @@ class Session(Conversation):
             after_failure=after_failure,
             retries=retries,
             queue=queue,
+            priority=priority,
             nice=nice,
             memory=memory,
             cpu_time=cpu_time,
@@ -146,6 +150,7 @@ class Session(Conversation):
         jitter: float = 0,
         max_runtime: float | None = DEFAULT_MAX_RUNTIME_S,
         signal_on_completion: bool = True,
+        priority: int = 0,
         id: str | None = None,
     ) -> "Schedule":
         """Start work by the clock."""
@@ -159,6 +164,7 @@ class Session(Conversation):
             jitter=jitter,
             max_runtime=max_runtime,
             signal_on_completion=signal_on_completion,
+            priority=priority,
             id=id,
         )
         return Schedule(self._portal, self._portal.call(work))
@@ -183,6 +189,7 @@ class Session(Conversation):
         max_runtime: float | None = DEFAULT_MAX_RUNTIME_S,
         keep_children: bool = False,
         wake: str = "on_terminal",
+        priority: int = 0,
         id: str | None = None,
     ) -> "Task":
         """Ask a sub-agent, which answers in the background; returns when that is on disk."""
@@ -195,6 +202,7 @@ class Session(Conversation):
             max_runtime=max_runtime,
             keep_children=keep_children,
             wake=wake,
+            priority=priority,
             id=id,
         )
         return Task(self._portal, self._portal.call(work))
@@ -213,6 +221,7 @@ class Session(Conversation):
         max_runtime: float | None = DEFAULT_MAX_RUNTIME_S,
         signal_on_completion: bool = True,
         wake: str | None = None,
+        priority: int = 0,
         id: str | None = None,
     ) -> "Task":
         """Start a registered tool in the background. Returns when it is on disk."""
@@ -223,6 +232,7 @@ class Session(Conversation):
             max_runtime=max_runtime,
             signal_on_completion=signal_on_completion,
             wake=wake,
+            priority=priority,
             id=id,
         )
         return Task(self._portal, self._portal.call(work))

@@ -5,8 +5,9 @@ only the owner can read, and its piece is freed when the start was made. One fil
 making a file costs a start more than its durable commit. Pieces are appended whole, so any number
 of processes may do it at once, and begin at a block, so that freeing one frees its disk space.
 
-Where the record is shared by many machines, the launch is its own name: it goes into the record,
-with no more of the environment than the caller has set for this start. The rest is the node's.
+Where the record is shared by many machines, the launch goes there, sealed (`sealing`) and with no
+more of the environment than the caller has set for this start: the rest is the node's. The record
+keeps it apart, and sees to its end.
 """
 
 import contextlib
@@ -22,11 +23,10 @@ from backburner.model.home import Home
 from backburner.work import linux
 from backburner.work.assignment import inherited_environment
 from backburner.work.process.wrapper import Launch
+from backburner.work.sealing import seal, unseal
 
 _BLOCK = 4096
 _LEFT_AT = "left_at"
-_LAUNCH = "{"
-"""How a name begins that is the launch itself."""
 _BEGIN = b"\x01"
 """Opens a piece: then the task's id and a line of JSON, which escapes control characters, so that
 no later block of a piece looks like the first."""
@@ -42,13 +42,16 @@ class Piece:
 
 
 def leave(home: Home, task_id: str, launch: Launch) -> str:
-    """Leave a launch for the keeper. Answers the name of the piece; OSError where it cannot be."""
+    """Leave a launch for the keeper. Answers the name of the piece; OSError where it cannot be.
+
+    For a shared record, what it makes a name of.
+    """
     document = {_LEFT_AT: time.time()}
     document |= {name: getattr(launch, name) for name in Launch.__slots__}
     if home.shared:
         own = inherited_environment()
         set_here = {k: v for k, v in launch.environment.items() if own.get(k) != v}
-        return json.dumps(document | {"environment": set_here})
+        return seal(json.dumps(document | {"environment": set_here}), task_id)
     text = _opening(task_id) + json.dumps(document).encode("ascii")
     piece = text.ljust(-(-len(text) // _BLOCK) * _BLOCK, b"\n")
     fd = os.open(home.launches, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
@@ -67,11 +70,6 @@ def leave(home: Home, task_id: str, launch: Launch) -> str:
 
 def take(home: Home, task_id: str, name: str) -> Launch:
     """Read what was left. OSError, ValueError or TypeError where it is gone or broken."""
-    if name.startswith(_LAUNCH):
-        document = json.loads(name)
-        del document[_LEFT_AT]
-        document["environment"] = inherited_environment() | document["environment"]
-        return Launch(**document)
     offset, length = _range(name)
     with open(home.launches, "rb", buffering=0) as file:
         text = os.pread(file.fileno(), length, offset)
@@ -83,9 +81,17 @@ def take(home: Home, task_id: str, name: str) -> Launch:
     return Launch(**document)
 
 
+def opened(kept: str, task_id: str) -> Launch:
+    """What a shared record has kept. ValueError or TypeError where it is broken."""
+    document = json.loads(unseal(kept, task_id))
+    del document[_LEFT_AT]
+    document["environment"] = inherited_environment() | document["environment"]
+    return Launch(**document)
+
+
 def discard(home: Home, task_id: str, name: str | None) -> None:
     """The start was made, or never will be: the environment goes."""
-    if name is None or name.startswith(_LAUNCH):
+    if name is None or home.shared:
         return
     offset, length = _range(name)
     opening = _opening(task_id)

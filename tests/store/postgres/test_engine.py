@@ -97,19 +97,23 @@ async def test_x9_a_queue_lets_in_as_many_as_are_wide(store: PostgresStore, addr
 
 
 async def test_x9_a_further_attempt_is_a_job_of_its_own_at_its_time(
-    store: PostgresStore, address: str
+    store: PostgresStore, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = await store.create(new_task(order=Order(retries=1)), limit=PLENTY)
     await store.claim(task.id, 1, PLACE)
-    later = clock.now() + 3600 * clock.SECOND
+    later = clock.now() + 100 * clock.SECOND
     assert await store.fail_try(task.id, 1, ENDINGS["exit"], later) is not None
-    assert [job[:2] for job in jobs(address)] == [(task.id, 1), (task.id, 2)]
-    ((at,),) = run(
-        address,
-        "SELECT (extract(epoch FROM scheduled_at) * 1000000)::bigint FROM procrastinate_jobs "
-        "WHERE scheduled_at IS NOT NULL",
-    )
-    assert at == later
+    node = await open_node(address, "nd_1")
+    try:
+        assert await node.next_held() == later
+        await node.let_in_due()
+        assert [job[:2] for job in jobs(address)] == [(task.id, 1)], "it is not due"
+        monkeypatch.setattr(clock, "now", lambda: later)
+        await node.let_in_due()
+        assert [job[:2] for job in jobs(address)] == [(task.id, 1), (task.id, 2)]
+        assert await node.next_held() is None
+    finally:
+        await node.close()
 
 
 async def test_e11_the_next_attempt_is_dispatched_when_the_old_one_is_fenced_off(
@@ -155,6 +159,12 @@ async def test_x10_workers_of_procrastinate_get_each_attempt_once(
         for app in apps
     ]  # fmt: skip
     try:
+        await wait_until_async(lambda: len(run(address, "SELECT FROM procrastinate_workers")) == 2)
+        run(
+            address,
+            "INSERT INTO node (id, worker, routes, places) "
+            "SELECT 'nd_' || id, id, '{default}', 20 FROM procrastinate_workers",
+        )
         tasks = [await queued(store) for _ in range(20)]
         await wait_until_async(lambda: len(taken) >= 20)
         assert sorted(taken) == sorted((task.id, 1) for task in tasks)

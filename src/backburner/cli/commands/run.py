@@ -14,6 +14,7 @@ from backburner.cli.order_options import (
     CpuTimeOption,
     MemoryOption,
     NiceOption,
+    PriorityOption,
     QueueOption,
     RetriesOption,
 )
@@ -106,6 +107,7 @@ def command(
     after: AfterOption = None,
     after_failure: AfterFailureOption = False,
     retries: RetriesOption = "0",
+    priority: PriorityOption = "0",
     queue: QueueOption = None,
     nice: NiceOption = None,
     memory: MemoryOption = None,
@@ -140,7 +142,14 @@ def command(
     port_given, silence_given = ready_options.port(ready_port), ready_options.silence(silence)
     window = None if size is None else WindowSize.parse(size)
     ordered = order_options.read(
-        after, retries, nice, memory, cpu_time, after_failure=after_failure, queue=queue
+        after,
+        retries,
+        nice,
+        memory,
+        cpu_time,
+        after_failure=after_failure,
+        queue=queue,
+        priority=priority,
     )
     started: list[Task] = []
 

@@ -13,6 +13,7 @@ from backburner.cli.options import (
     seconds,
     variables,
 )
+from backburner.cli.order_options import PriorityOption, priority_of
 from backburner.cli.place import Place, act, place
 from backburner.cli.schedule_options import (
     AtOption,
@@ -70,6 +71,7 @@ def add(
     overlap: OverlapOption = "skip",
     jitter: JitterOption = "0",
     longest: MaxRuntimeOption = "1h",
+    priority: PriorityOption = "0",
     cwd: FolderOption = None,
     env: VariableOption = None,
     id: IdOption = None,
@@ -82,6 +84,7 @@ def add(
     It is started in this folder, with the variables that are set now.
     """
     when = read_when(cron, at)
+    first = priority_of(priority)
     late, limit, variables_given = (
         seconds(jitter, "--jitter"),
         max_runtime(longest),
@@ -99,6 +102,7 @@ def add(
             overlap=overlap,
             jitter=late,
             max_runtime=limit,
+            priority=first,
             id=id,
         )
         if as_json:

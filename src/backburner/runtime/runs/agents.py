@@ -13,6 +13,7 @@ from backburner.model.limits import (
     SPEC_MAX_BYTES,
     TITLE_MAX_CHARS,
 )
+from backburner.model.order import ANY_TIME, Order
 from backburner.model.outcome import Outcome
 from backburner.model.states import Kind
 from backburner.model.task import NewTask, Task, check_start, preview
@@ -59,6 +60,7 @@ class Asking:
     keep_children: bool = False
     wake: str = Wake.ON_TERMINAL.value
     id: str | None = None
+    order: Order = ANY_TIME
 
     def checked(self) -> "Asking":
         """The same, in a form that can be kept. UsageError."""
@@ -174,6 +176,7 @@ class AgentService:
             spec=asking.spec(caller.depth) | {"log": [settings.log_head, settings.log_tail]},
             max_runtime_s=asking.max_runtime_s,
             parent=caller.parent,
+            order=asking.order,
         )
 
     # In this process
@@ -232,7 +235,9 @@ class AgentService:
         return await self._tasks.start_process(
             caller.scope,
             self._assignment(agent, asking, caller.depth),
-            StartOptions(asking.title, asking.max_runtime_s, asking.id, caller.parent),
+            StartOptions(
+                asking.title, asking.max_runtime_s, asking.id, caller.parent, order=asking.order
+            ),
         )
 
     def _assignment(self, agent: CommandAgent, asking: Asking, depth: int) -> Assignment:

@@ -92,6 +92,8 @@ def copied_hand_over(home: Home, worker: Worker, task: Task) -> str | None:
     """What the keeper can start it with, where its tool is importable."""
     if worker.hand_over is None or not task.spec.get("reference") or why_not_again(task):
         return None
+    if home.shared:
+        return None
     try:
         return handover.leave(home, task.id, handover.take(home, worker.id, worker.hand_over))
     except (OSError, ValueError, TypeError):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from backburner.model import ids
 from backburner.model.errors import LimitReached, NotAllowed, StoreClosed, UsageError
 from backburner.model.limits import DEFAULT_GRACE_S, LONGEST_RUNTIME_S, TITLE_MAX_CHARS
+from backburner.model.order import ANY_TIME, Order
 from backburner.model.outcome import Image, Outcome
 from backburner.model.redaction import redact_arguments
 from backburner.model.states import Kind, State
@@ -58,6 +59,7 @@ class RunOptions:
     max_runtime_s: float | None = None
     id: str | None = None
     wake: str = "on_terminal"
+    order: Order = ANY_TIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,7 @@ class ToolService:
             },
             max_runtime_s=options.max_runtime_s,
             parent=caller.parent,
+            order=options.order,
         )
 
     # Within a budget

@@ -16,9 +16,11 @@ from backburner.model.ending import Ending
 from backburner.model.errors import UsageError
 from backburner.model.home import Home
 from backburner.model.limits import Settings
+from backburner.model.order import Order
 from backburner.model.schedule import Schedule, Start, Turn
 from backburner.model.states import ErrorKind
 from backburner.model.task import NewTask
+from backburner.runtime.launches import left_for
 from backburner.runtime.schedules.calendar import Calendar, task_id
 from backburner.runtime.schedules.plan import plan
 from backburner.runtime.schedules.work import waits_for
@@ -120,7 +122,7 @@ class Clockwork:
         assert schedule.next_at is not None
         calendar = Calendar.of(schedule)
         planned = plan(schedule, calendar, clock.now())
-        starts = tuple(self._start(schedule, nominal) for nominal in planned.nominal)
+        starts = tuple([await self._start(schedule, nominal) for nominal in planned.nominal])
         turn = Turn(
             starts,
             planned.next_at,
@@ -138,7 +140,7 @@ class Clockwork:
         if fired is not None and planned.next_at is None:
             handover.discard(self._home, schedule.id, schedule.hand_over)
 
-    def _start(self, schedule: Schedule, nominal: Instant) -> Start:
+    async def _start(self, schedule: Schedule, nominal: Instant) -> Start:
         new = NewTask(
             id=task_id(schedule.id, nominal),
             owner=schedule.owner,
@@ -148,11 +150,12 @@ class Clockwork:
             spec=schedule.spec,
             max_runtime_s=schedule.max_runtime_s,
             schedule=schedule.id,
+            order=Order(priority=schedule.priority),
         )
         if schedule.hand_over is None:
             return Start(nominal, new, detail=waits_for(schedule.kind, schedule.spec))
         try:
-            launch = handover.take(self._home, schedule.id, schedule.hand_over)
+            launch = await left_for(self._store, self._home, schedule.id, schedule.hand_over)
         except (FileNotFoundError, ValueError, TypeError):
             reason = "what it was to be started with is gone: make the schedule anew"
             return Start(nominal, new, ending=Ending.failed(ErrorKind.SPAWN, reason))

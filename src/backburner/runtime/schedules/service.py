@@ -9,6 +9,7 @@ from backburner.model.clock import Instant
 from backburner.model.errors import Ambiguous, BackburnerError, Conflict, NotFound, UsageError
 from backburner.model.home import Home
 from backburner.model.limits import LONGEST_RUNTIME_S, TITLE_MAX_CHARS, Settings
+from backburner.model.order import check_priority
 from backburner.model.schedule import (
     LONGEST_JITTER_S,
     Missed,
@@ -42,6 +43,7 @@ class ScheduleOptions:
     max_runtime_s: float | None = None
     signal_on_completion: bool = True
     id: str | None = None
+    priority: int = 0
 
 
 class ScheduleService:
@@ -85,6 +87,7 @@ class ScheduleService:
             raise UsageError("a schedule needs a session")
         check_title(options.title)
         check_start(options.id, options.max_runtime_s)
+        check_priority(options.priority)
         jitter = cast("object", options.jitter_s)  # a NaN and texts come here too
         if not isinstance(jitter, int | float) or not 0 <= jitter <= LONGEST_JITTER_S:
             raise UsageError("the jitter must be 0 to 86400 seconds")
@@ -108,6 +111,7 @@ class ScheduleService:
             jitter_s=float(options.jitter_s),
             max_runtime_s=options.max_runtime_s,
             task_limit=per_session(work.kind, self._settings),
+            priority=options.priority,
         )
         Calendar.of(new).check()
         return new

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, StringConstraints
 
 from backburner.model.limits import DEFAULT_MAX_RUNTIME_S
+from backburner.model.order import HIGHEST, LOWEST
 from backburner.model.schedule import Missed, Overlap
 from backburner.model.states import Kind
 from backburner.serve.models.base import Document, Request, Time
@@ -37,6 +38,7 @@ class Schedule(Document):
     overlap: Overlap
     jitter: float
     max_runtime_s: float | None
+    priority: int
     fired: int
     last_task: str | None
     detail: str | None
@@ -70,6 +72,7 @@ class NewSchedule(Request):
     overlap: Literal["skip", "queue", "parallel"] = "skip"
     jitter: float = Field(0, ge=0, le=86400)
     max_runtime_s: Seconds | None = DEFAULT_MAX_RUNTIME_S
+    priority: int = Field(0, ge=LOWEST, le=HIGHEST, description="Of its tasks, where they wait.")
     signal_on_completion: bool = True
 
 

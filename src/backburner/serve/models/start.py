@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, StringConstraints
 
 from backburner.model.limits import ANSWER_MAX_BYTES, DEFAULT_GRACE_S, DEFAULT_MAX_RUNTIME_S
+from backburner.model.order import HIGHEST, LOWEST
 from backburner.serve.models.base import Document, Request
 
 Text = Annotated[str, StringConstraints(min_length=1)]
@@ -17,6 +18,7 @@ class _Start(Request):
     max_runtime_s: Seconds | None = Field(
         DEFAULT_MAX_RUNTIME_S, description="It is ended after so many seconds; null for never."
     )
+    priority: int = Field(0, ge=LOWEST, le=HIGHEST, description="Of what waits the highest first.")
 
 
 class _StartProcess(_Start):

@@ -62,6 +62,7 @@ class TaskOrder(Document):
     after_failure: bool
     retries_left: int
     failures: int
+    priority: int
 
 
 class TaskWait(Document):
@@ -72,6 +73,9 @@ class TaskWait(Document):
     queue: str | None
     paused: bool
     place: int | None
+    owner_limit: int | None = Field(
+        description="So many tasks of its owner run, and no more may; else null."
+    )
 
 
 class TaskAllowance(Document):

@@ -115,7 +115,8 @@ async def _has_ended(who: Caller, task_id: str) -> bool:
 
 async def _is_news(who: Caller, task_id: str, place: int) -> bool:
     number = 0
-    while events := await who.service.backburner.store.events(task_id, after=number):
+    store = who.service.backburner.store
+    while events := await store.events(task_id, after=number, scope=who.scope):
         if events[-1].seq > place:
             return True
         number = events[-1].number

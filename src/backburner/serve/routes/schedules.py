@@ -83,6 +83,7 @@ async def add(
         jitter=wish.jitter,
         max_runtime=wish.max_runtime_s,
         signal_on_completion=wish.signal_on_completion,
+        priority=wish.priority,
         id=keyed(key, here.scope.owner, here.name, "schedule"),
     )
     # A header is a line of ASCII, and a name may be anything.

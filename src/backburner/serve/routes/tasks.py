@@ -227,7 +227,9 @@ async def history(
 ) -> dict[str, Any]:
     """What happened to it: the rows that the stream of events is made from."""
     await who.task(id)
-    events = await who.service.backburner.store.events(id, after=int(after), limit=_EVENTS_AT_ONCE)
+    events = await who.service.backburner.store.events(
+        id, after=int(after), limit=_EVENTS_AT_ONCE, scope=who.scope
+    )
     last = str(events[-1].number) if len(events) == _EVENTS_AT_ONCE else None
     return {"items": [event_document(event) for event in events], "next": last}
 

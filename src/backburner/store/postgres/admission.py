@@ -1,55 +1,70 @@
 """What goes to the engine: attempts that may start, when they may, in the transaction that says so.
 
-The engine takes jobs by their age, so who is let in when is decided here: not while other tasks are
-waited for, nor while the queue is full or paused.
+The engine takes jobs by their age, so whose turn it is is decided here: only about as many are let
+in as machines have places for, owners and their sessions in turn. Not while other tasks are waited
+for, nor while the queue is full or paused, nor above the limit of their owner. The function `admit`
+of the database says which (sql/0002_owners.sql): to ask for each would be a round trip for each,
+while all machines wait for the lock.
 """
 
 from collections.abc import Callable
 
 from backburner.model import clock
+from backburner.model.order import LONGEST_RETRY_S
 from backburner.store.engine import Dispatch, Engine, Job
 from backburner.store.postgres.statements import Statements
+from backburner.store.record.rows import to_json
 
-_MAY_MATTER = frozenset(
-    {
-        "task_insert",
-        "task_requeue",
-        "task_fail_try",
-        "tasks_end",
-        "task_let_in_again",
-        "task_hand_on",
-        "queue_put",
-        "queue_pause",
-        "queue_remove",
-    }
+RESERVE = 8
+"""Let in on each route beyond the places that are free: a machine that has just become free finds
+one there. Each is one that somebody else's next task waits behind."""
+
+_CHANGE_THE_RULES = frozenset(
+    {"queue_put", "queue_pause", "queue_remove", "owner_limit_put", "owner_limit_clear"}
 )
-"""The statements after which there may be something to let in, or to call back."""
+"""What was let in before these is called back, unless a machine has taken it."""
 
-ENDED = frozenset({"tasks_end"})
+_MAY_MATTER = _CHANGE_THE_RULES | {
+    "task_insert",
+    "task_requeue",
+    "task_fail_try",
+    "tasks_end",
+    "task_let_in_again",
+    "task_hand_on",
+    "node_put",
+}
+"""The statements after which there may be something to let in, or to call back."""
 
 
 def admission(engine: Engine) -> Callable[[Statements], None]:
     """A step before each commit."""
 
     def admit(run: Statements) -> None:
-        ran = run.ran & _MAY_MATTER
-        if ran & ENDED:
-            ended = [Job(task, attempt) for task, attempt in run.rows("tasks_called_back")]
-            if ended:
-                engine.cancel(run, ended)
-        if ran:
-            _let_in(run, engine)
+        if not run.ran.keys() & _MAY_MATTER:
+            return
+        ended = run.ran.get("tasks_end", ())
+        # Earlier attempts too, or a new task of that id could not be let in.
+        over = [Job(task, n) for task, last, let_in in ended if let_in for n in range(1, last + 1)]
+        if run.ran.keys() & _CHANGE_THE_RULES:
+            over += [Job(task, attempt) for task, attempt in run.rows("tasks_recall")]
+        if over:
+            engine.cancel(run, over)
+        let_in(run, engine)
 
     return admit
 
 
-def _let_in(run: Statements, engine: Engine) -> None:
+def let_in(run: Statements, engine: Engine) -> None:
+    """Give the engine what may go there now."""
     now = clock.now()
-    rows = run.rows("tasks_let_in", now=now)
-    jobs = [Dispatch(Job(task, attempt), line, at) for task, attempt, line, at in rows]
-    due = [each for each in jobs if each.not_before is None]
-    later = [each for each in jobs if each.not_before is not None]
-    if due:
-        engine.dispatch(run, due)
-    if later:
-        engine.delay(run, later)
+    fresh = (*run.ran.get("task_insert", ()), *run.ran.get("task_fail_try", ()))
+    rows = run.rows(
+        "tasks_admit",
+        now=now,
+        latest=now + round(LONGEST_RETRY_S * clock.SECOND),
+        ended=to_json([task for task, _, _ in run.ran.get("tasks_end", ())]),
+        fresh=to_json([row[0] for row in fresh]),
+        reserve=RESERVE,
+    )
+    if rows:
+        engine.dispatch(run, [Dispatch(Job(task, attempt), route) for task, attempt, route in rows])

@@ -18,6 +18,12 @@ from backburner.model.errors import StoreBusy, StoreError, StoreFull, StoreUnusa
 SCHEMA = "backburner"
 """Our tables, and those of the engine, stand apart from what else the database holds."""
 
+TENANT = "backburner_tenant"
+"""The role that sees, and changes, what belongs to one owner and nothing else."""
+
+OWNER = "backburner.owner"
+"""The setting that says which owner."""
+
 PATIENCE_S = 20.0
 """How long a change or a look waits for a database that restarts or is cut off."""
 
@@ -50,6 +56,7 @@ _LINE = {
 
 
 Connection = psycopg.Connection[tuple[Any, ...]]
+Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 
 def conninfo(address: str, **settings: str) -> str:
@@ -68,12 +75,12 @@ def conninfo(address: str, **settings: str) -> str:
         ) from error
 
 
-def connect(address: str) -> Connection:
+def connect(address: str, **settings: str) -> Connection:
     """A connection that commits by itself, unless a transaction is begun.
 
     psycopg.Error where there is none to be had; the caller may try again.
     """
-    connection = psycopg.connect(conninfo(address), autocommit=True)
+    connection = psycopg.connect(conninfo(address, **settings), autocommit=True)
     # One type for each kind of value: else a statement is planned anew for each size of number,
     # and what a text is compared with would be checked as if it were to be written.
     connection.adapters.register_dumper(int, Int8Dumper)

@@ -26,18 +26,13 @@ class Procrastinate:
 
     def dispatch(self, run: Statements, due: Sequence[Dispatch]) -> None:
         """See Engine.dispatch."""
-        self.delay(run, due)
-
-    def delay(self, run: Statements, later: Sequence[Dispatch]) -> None:
-        """See Engine.delay."""
         run.rows(
             "jobs_defer",
             name=TASK,
-            queues=to_json([each.line for each in later]),
-            tasks=to_json([each.job.task for each in later]),
-            attempts=to_json([each.job.attempt for each in later]),
-            job_keys=to_json([each.job.key for each in later]),
-            times=to_json([each.not_before for each in later]),
+            queues=to_json([each.route for each in due]),
+            tasks=to_json([each.job.task for each in due]),
+            attempts=to_json([each.job.attempt for each in due]),
+            job_keys=to_json([each.job.key for each in due]),
         )
 
     def cancel(self, run: Statements, jobs: Sequence[Job]) -> None:

@@ -29,7 +29,7 @@ class EngineWorker:
         self,
         address: str,
         *,
-        lines: Sequence[str],
+        routes: Sequence[str],
         concurrency: int,
         heartbeat_s: float,
         appear: Callable[[int], Awaitable[None]],
@@ -40,7 +40,7 @@ class EngineWorker:
         logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # we report ourselves
         self._connection = EngineConnection(address, report)
         self._app = procrastinate.App(connector=self._connection)
-        self._lines = list(lines)
+        self._routes = list(routes)
         self._concurrency = concurrency
         self._heartbeat_s = heartbeat_s
         self._appear = appear
@@ -48,11 +48,11 @@ class EngineWorker:
         self._worker: Worker | None = None
         self.number: int | None = None
         """Under which it works; None while it begins, and when it has ended."""
-        self._other_lines = asyncio.Event()
+        self._other_routes = asyncio.Event()
         self._stopping = False
         self._carrying: set[asyncio.Future[None]] = set()
         self._leaving: set[asyncio.Task[None]] = set()
-        """Workers of earlier lines, for as long as their jobs last."""
+        """Workers of earlier routes, for as long as their jobs last."""
 
         async def bring(task: str, attempt: int) -> None:
             # A task of ours: it can be ended whatever its worker is about.
@@ -107,11 +107,11 @@ class EngineWorker:
             self._worker.stop()
 
     async def _run_once(self) -> None:
-        """Until it is stopped, or its lines are others: what it has then goes on."""
-        self._other_lines.clear()
+        """Until it is stopped, or its routes are others: what it has then goes on."""
+        self._other_routes.clear()
         worker = self._worker = Worker(
             self._app,
-            queues=list(self._lines),
+            queues=list(self._routes),
             concurrency=self._concurrency,
             install_signal_handlers=False,
             update_heartbeat_interval=self._heartbeat_s,
@@ -119,7 +119,7 @@ class EngineWorker:
             delete_jobs="always",
         )
         running = asyncio.create_task(worker.run())
-        other_lines = asyncio.create_task(self._other_lines.wait())
+        other_routes = asyncio.create_task(self._other_routes.wait())
         try:
             while worker.worker_id is None and not running.done():  # noqa: ASYNC110 - nobody tells
                 await asyncio.sleep(_APPEARS_S)
@@ -128,7 +128,7 @@ class EngineWorker:
                 await self._appear(worker.worker_id)
             if self._stopping:  # it forgets what it was told before it ran
                 worker.stop()
-            await asyncio.wait((running, other_lines), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((running, other_routes), return_when=asyncio.FIRST_COMPLETED)
             if running.done():
                 running.result()
             else:
@@ -141,7 +141,7 @@ class EngineWorker:
             await asyncio.wait([running])
             raise
         finally:
-            other_lines.cancel()
+            other_routes.cancel()
             self.number = None
 
     def _left(self, running: "asyncio.Task[None]") -> None:
@@ -149,11 +149,11 @@ class EngineWorker:
         if not running.cancelled() and (error := running.exception()) is not None:
             self._report(f"the engine was lost: {type(error).__name__}: {error}")
 
-    def take_from(self, lines: Sequence[str]) -> None:
-        """From these lines from now on; what it has goes on."""
-        if sorted(lines) != sorted(self._lines):
-            self._lines = list(lines)
-            self._other_lines.set()
+    def take_from(self, routes: Sequence[str]) -> None:
+        """From these routes from now on; what it has goes on."""
+        if sorted(routes) != sorted(self._routes):
+            self._routes = list(routes)
+            self._other_routes.set()
 
     def stop(self) -> None:
         """Fetch nothing more."""

@@ -9,9 +9,11 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
+import psycopg
+
 from backburner.model.errors import StoreUnusable
 from backburner.store.postgres import engine
-from backburner.store.postgres.connection import SCHEMA, Connection, explained
+from backburner.store.postgres.connection import SCHEMA, TENANT, Connection, explained
 from backburner.store.postgres.queries import SQL_FOLDER, sql_file
 from backburner.store.postgres.statements import Statements
 
@@ -58,6 +60,13 @@ def migrate(connection: Connection) -> list[str]:
             run(b"CREATE SCHEMA IF NOT EXISTS %s" % SCHEMA.encode())
             applied = _apply(connection)
             run(b"COMMIT")
+        except psycopg.errors.InsufficientPrivilege as error:
+            run(b"ROLLBACK")
+            raise StoreUnusable(
+                f"this user may not make what the record needs: {error.diag.message_primary}",
+                remedy=f"let an administrator of the database run: CREATE ROLE {TENANT} NOLOGIN; "
+                f'GRANT {TENANT} TO "{connection.info.user}"',
+            ) from error
         except BaseException:
             if not connection.closed:
                 run(b"ROLLBACK")

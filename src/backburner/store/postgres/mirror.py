@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from backburner.model.task import StoredArtifacts
-from backburner.store.protocol import Output
+from backburner.store.protocol import Output, Scope
 from backburner.store.record.changes import Changes
 from backburner.store.record.rows import to_json
 from backburner.store.record.transaction import Statements
@@ -64,10 +64,13 @@ class Mirror(Changes):
 
         await self._writer.write(operation)
 
-    async def outputs(self, task_id: str, had: Collection[str] = ()) -> list[Mirrored]:
+    async def outputs(
+        self, task_id: str, scope: Scope, had: Collection[str] = ()
+    ) -> list[Mirrored]:
         """Every stream of the last attempt that has written, but for versions that one has."""
         rows = await self._look(
-            lambda read: read.rows("mirror_of_task", id=task_id, had=to_json(sorted(had)))
+            lambda read: read.rows("mirror_of_task", id=task_id, had=to_json(sorted(had))),
+            scope,
         )
         found: list[Mirrored] = []
         for of_attempt, stream, total, offsets, lengths, data in rows:

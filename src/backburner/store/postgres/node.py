@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 from backburner.model.clock import Instant
 from backburner.model.ending import Ending
@@ -17,9 +18,11 @@ from backburner.model.questions import Question
 from backburner.model.states import Kind, State
 from backburner.model.task import Place, Task
 from backburner.store.engine import Job
+from backburner.store.postgres.admission import let_in
 from backburner.store.postgres.connection import Connection
 from backburner.store.postgres.engine import TASK, Procrastinate
 from backburner.store.postgres.inputs import Piece
+from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.store import PostgresStore, migrated
 from backburner.store.protocol import Output
 from backburner.store.record import transaction
@@ -140,6 +143,10 @@ class NodeStore(PostgresStore):
         """The engine need not wait for a worker that is dead."""
         await self._count("jobs_close", name=TASK, task=job.task, attempt=job.attempt)
 
+    async def let_in_due(self) -> None:
+        """The time has come that something has waited for."""
+        await self._writer.write(lambda run: let_in(cast("Statements", run), Procrastinate()))
+
     async def is_worker(self, number: int) -> bool:
         """Whether the engine knows a worker of this number, or took it for dead."""
         return bool(await self._look(lambda read: read.rows("engine_worker", number=number)))
@@ -217,8 +224,8 @@ class NodeStore(PostgresStore):
         """The engine brings what is due."""
         return None
 
-    async def next_delayed(self) -> Instant | None:
-        """When it has to, the next time."""
+    async def next_held(self) -> Instant | None:
+        """When something is due, the next time."""
         return await super().next_due()
 
     async def answers(self) -> list[Question]:

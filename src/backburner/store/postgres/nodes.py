@@ -13,13 +13,13 @@ from backburner.store.record.rows import to_json, to_task
 from backburner.store.record.transaction import Row, Statements
 
 
-def lines_of(node: Node) -> list[str]:
+def routes_of(node: Node) -> list[str]:
     """The queues of the engine that it takes jobs from."""
     return [
-        line_of_node(node.id),
-        *(line_of_queue(name) for name in node.queues),
-        *(line_of_work(Kind.TOOL, name) for name in node.tools),
-        *(line_of_work(Kind.AGENT, name) for name in node.agents),
+        route_of_node(node.id),
+        *(route_of_queue(name) for name in node.queues),
+        *(route_of_work(Kind.TOOL, name) for name in node.tools),
+        *(route_of_work(Kind.AGENT, name) for name in node.agents),
     ]
 
 
@@ -49,6 +49,7 @@ class Nodes(Changes):
 
     async def put_node(self, node: Node, worker: int) -> None:
         """It is the engine's worker of that number from now on."""
+<<<<<<< HEAD
         values = {
             "id": node.id,
             "worker": worker,
@@ -70,6 +71,23 @@ class Nodes(Changes):
         """What it has at present."""
         rows = await self._look(lambda read: read.rows("node_kept", node=node_id))
         return [to_task(row) for row in rows]
+=======
+        await self._count(
+            "node_put",
+            id=node.id,
+            worker=worker,
+            kind=node.kind,
+            machine=node.machine,
+            pid=node.pid,
+            silent_s=float(node.silent_s),
+            queues=to_json(node.queues),
+            tools=to_json(node.tools),
+            agents=to_json(node.agents),
+            routes=to_json(routes_of(node)),
+            places=node.places,
+            draining=node.draining,
+        )
+>>>>>>> 2caa393
 
     async def remove_node(self, node_id: str) -> None:
         """It has gone in order, and nothing of it is left to see to."""

@@ -35,6 +35,14 @@ class Query:
     """The values of it that are lists: the record gives them as JSON."""
     writes: bool
 
+    @property
+    def of_tenant(self) -> bytes:
+        """The same for the role that sees only what is an owner's. It is planned otherwise, and the
+
+        database knows a plan by its text.
+        """
+        return b"/* tenant */ " + self.text
+
 
 def sql_file(name: str) -> str:
     """The text of a file beside this one."""
@@ -53,7 +61,7 @@ def _query(text: str) -> Query:
     return Query(
         text=_VALUE.sub(r"%(\1)s", text.replace("%", "%%")).encode(),
         lists=frozenset(_LIST.findall(text)),
-        writes=re.search(r"\b(INSERT|UPDATE|DELETE)\b", text) is not None,
+        writes=re.search(r"\b(INSERT|UPDATE|DELETE|admit)\b", text) is not None,
     )
 
 

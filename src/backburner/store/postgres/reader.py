@@ -15,7 +15,9 @@ import psycopg
 from backburner.model.errors import StoreClosed
 from backburner.store.postgres.clock import DatabaseClock
 from backburner.store.postgres.connection import (
+    OWNER,
     PATIENCE_S,
+    TENANT,
     Connection,
     connect,
     explain,
@@ -24,6 +26,7 @@ from backburner.store.postgres.connection import (
 )
 from backburner.store.postgres.migrations import is_current, migrate
 from backburner.store.postgres.statements import Statements
+from backburner.store.postgres.texts import held
 from backburner.store.record import reading
 from backburner.store.record.leases import LeaseClock
 from backburner.store.record.transaction import Row
@@ -34,6 +37,12 @@ _READERS = 4
 """Connections that one process reads through at once; more wait."""
 
 _AGAIN_S = 0.1
+
+
+_OF_EVERYONE = frozenset({"task_waits", "owner_limit_any"})
+"""What a task waits for is a matter of all others; it is looked up by the ids of one's own."""
+
+_SET_OWNER = b"SELECT set_config('%s', %%(owner)s, false)" % OWNER.encode()
 
 
 class Reader(reading.Reader):
@@ -49,6 +58,25 @@ class Reader(reading.Reader):
     def close(self) -> None:
         """Close the connection."""
         self._statements.connection.close()
+
+
+class TenantReader(Reader):
+    """The same for one owner at a time: on a connection that the database shows nothing else."""
+
+    def __init__(self, connection: Connection, leases: LeaseClock, everyone: Reader) -> None:
+        super().__init__(connection, leases)
+        self._everyone = everyone
+        self._shown: str | None = None
+        self.owner = ""
+
+    def _rows(self, name: str, /, **values: Any) -> list[Row]:
+        if name in _OF_EVERYONE:
+            return self._everyone.rows(name, **values)
+        if self._shown != self.owner:
+            # Where it fails the connection goes, and what it was set to with it.
+            self._statements.before_next = (_SET_OWNER, {"owner": held(self.owner)})
+            self._shown = self.owner
+        return self._statements.rows(name, **values)
 
 
 class Glancer(Reader):
@@ -92,18 +120,22 @@ class Readers:
         self._all: set[Reader] = set()
         self._closed = False
 
-    async def look(self, read: Callable[[reading.Reader], Result]) -> Result:
-        """Carry out a read."""
+    async def look(
+        self, read: Callable[[reading.Reader], Result], owner: str | None = None
+    ) -> Result:
+        """Carry out a read, of one owner or of all."""
         if self._closed:
             raise StoreClosed("the record is closed", remedy="open it again")
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._read_patiently, read)
+        return await loop.run_in_executor(self._threads, self._read_patiently, read, owner)
 
-    def _read_patiently(self, read: Callable[[reading.Reader], Result]) -> Result:
+    def _read_patiently(
+        self, read: Callable[[reading.Reader], Result], owner: str | None
+    ) -> Result:
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
-                return read(self._reader())
+                return read(self._reader() if owner is None else self._tenant_reader(owner))
             except psycopg.Error as error:
                 self._forget()
                 if not is_lost(error) or time.monotonic() > deadline:
@@ -117,12 +149,23 @@ class Readers:
             self._all.add(reader)
         return reader
 
+    def _tenant_reader(self, owner: str) -> Reader:
+        reader: TenantReader | None = getattr(self._own, "tenant", None)
+        if reader is None:
+            everyone, connection = self._reader(), connect(self._address, role=TENANT)
+            reader = self._own.tenant = TenantReader(connection, self._leases, everyone)
+            self._all.add(reader)
+        reader.owner = owner
+        return reader
+
     def _forget(self) -> None:
-        reader: Reader | None = getattr(self._own, "reader", None)
-        if reader is not None:
-            self._own.reader = None
-            self._all.discard(reader)
-            reader.close()
+        """Both: the one reads through the other."""
+        for name in ("reader", "tenant"):
+            reader: Reader | None = getattr(self._own, name, None)
+            if reader is not None:
+                setattr(self._own, name, None)
+                self._all.discard(reader)
+                reader.close()
 
     def close(self) -> None:
         """Close every connection; what is being read is read first."""

@@ -5,13 +5,20 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
+from psycopg import sql
+
 from backburner.model.signals import INBOX, SignalState
-from backburner.store.postgres.connection import Connection
+from backburner.store.postgres.connection import OWNER, TENANT, Connection, Cursor
 from backburner.store.postgres.queries import query
 from backburner.store.postgres.texts import held_value, meant_value
 from backburner.store.record import transaction
 from backburner.store.record.rows import to_json
 from backburner.store.record.transaction import Row
+
+_ACT_FOR = b"SET LOCAL ROLE %s; SELECT set_config('%s', %%s, true)" % (
+    TENANT.encode(),
+    OWNER.encode(),
+)
 
 
 class Statements(transaction.Statements):
@@ -21,8 +28,35 @@ class Statements(transaction.Statements):
         self.connection = connection
         self.changes = 0
         """How many rows were written."""
-        self.ran: set[str] = set()
-        """The statements that wrote some of them in this transaction."""
+        self.ran: dict[str, list[Row]] = {}
+        """The statements that wrote some of them in this transaction, and what those returned."""
+        self.before_next: tuple[bytes, dict[str, Any]] | None = None
+        """What is sent together with the next statement, in one round trip."""
+        self._acts_for: str | None = None
+        self._role_is_known = True
+
+    # For whom
+
+    def begun(self) -> None:
+        """A transaction has begun."""
+        self.ran.clear()
+        self._acts_for, self._role_is_known = None, True
+
+    def rolled_back_to(self, savepoint: bytes) -> None:
+        """Undo what was done since; the role may have changed since, too."""
+        self.command(b"ROLLBACK TO " + savepoint)
+        self._role_is_known = False
+
+    def act_for(self, owner: str | None) -> None:
+        """What follows in this transaction touches nothing of other owners; None for all again."""
+        if owner == self._acts_for and self._role_is_known:
+            return
+        if owner is None:
+            self.command(b"SET LOCAL ROLE NONE")
+        else:
+            name = sql.Literal(held_value(owner)).as_bytes(self.connection)
+            self.command(_ACT_FOR % name)
+        self._acts_for, self._role_is_known = owner, True
 
     def command(self, text: bytes) -> list[Row]:
         """Run statements that have neither a name nor values; the rows of the last one."""
@@ -70,16 +104,26 @@ class Statements(transaction.Statements):
         told = self.many("signals_insert", signals=signals)
         return {key: SignalState(state) for key, state, channel in told if channel == INBOX}
 
+    def _execute(self, text: bytes, given: dict[str, Any]) -> Cursor:
+        if self.before_next is None:
+            return self.connection.execute(text, given, prepare=True)
+        command, values = self.before_next
+        self.before_next = None
+        with self.connection.pipeline():
+            self.connection.execute(command, values, prepare=True)
+            return self.connection.execute(text, given, prepare=True)
+
     def _run(self, name: str, given: dict[str, Any]) -> list[Row]:
         statement = query(name)
-        cursor = self.connection.execute(statement.text, given, prepare=True)
-        if statement.writes:
+        text = statement.text if self._acts_for is None else statement.of_tenant
+        cursor = self._execute(text, given)
+        rows: list[Row] = []
+        if cursor.description is not None:
+            rows = [tuple(map(meant_value, row)) for row in cursor.fetchall()]
+        if statement.writes and cursor.rowcount:
             self.changes += cursor.rowcount
-            if cursor.rowcount:
-                self.ran.add(name)
-        if cursor.description is None:
-            return []
-        return [tuple(map(meant_value, row)) for row in cursor.fetchall()]
+            self.ran.setdefault(name, []).extend(rows)
+        return rows
 
 
 def _scalar(value: Any) -> Any:

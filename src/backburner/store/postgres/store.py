@@ -13,15 +13,17 @@ from backburner.store.postgres.migrations import migrate
 from backburner.store.postgres.mirror import Mirror
 from backburner.store.postgres.nodes import Nodes
 from backburner.store.postgres.reader import Readers
+from backburner.store.postgres.secrets import Secrets
 from backburner.store.postgres.wake import Listener
 from backburner.store.postgres.writer import Writer
+from backburner.store.protocol import Scope
 from backburner.store.record import reading
 from backburner.store.record.record import Record
 
 Result = TypeVar("Result")
 
 
-class PostgresStore(Record, Mirror, Nodes, Inputs):
+class PostgresStore(Record, Mirror, Nodes, Inputs, Secrets):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
     def __init__(self, address: str, connection: Connection) -> None:
@@ -48,10 +50,12 @@ class PostgresStore(Record, Mirror, Nodes, Inputs):
     def outdated(self) -> bool:
         return self._commits.outdated is not None
 
-    async def _look(self, read: Callable[[reading.Reader], Result]) -> Result:
+    async def _look(
+        self, read: Callable[[reading.Reader], Result], scope: Scope | None = None
+    ) -> Result:
         if self._commits.outdated is not None:
             raise self._commits.outdated
-        return await self._readers.look(read)
+        return await self._readers.look(read, scope and scope.owner)
 
     async def close(self) -> None:
         if self._closed:

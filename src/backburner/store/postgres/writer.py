@@ -100,9 +100,11 @@ class Writer:
         self,
         operation: Callable[[transaction.Statements], Result],
         then: Callable[[Result], None] | None = None,
+        *,
+        owner: str | None = None,
     ) -> Result:
         """See `backburner.store.record.changes.Writing`."""
-        return await self._entrance.ask(None, operation, then)
+        return await self._entrance.ask(None, operation, then, owner)
 
     def write_together(self, kind: Together[Order, Result], order: Order) -> asyncio.Future[Result]:
         """See `backburner.store.record.changes.Writing`."""
@@ -192,9 +194,10 @@ class Writer:
             self._clock.was(now)
             self._refuse_newer(oldest, number)
             before = run.changes
-            run.ran.clear()
+            run.begun()
             for group in groups(done):
                 attempt(run, group)
+            run.act_for(None)
             changed = run.changes != before
             if changed:
                 self._before_commit(run)
@@ -222,6 +225,7 @@ class Writer:
     def _attempt(self, run: Statements, group: list[Asked]) -> None:
         before = run.changes
         try:
+            run.act_for(group[0].owner)
             answers = carry_out(run, group)
         except psycopg.Error as error:
             if is_lost(error):
@@ -239,7 +243,7 @@ class Writer:
             try:
                 self._attempt(run, [each])
             except Spoilt as spoilt:
-                run.command(b"ROLLBACK TO operation")
+                run.rolled_back_to(b"operation")
                 each.error = spoilt.error
             run.command(b"RELEASE operation")
 

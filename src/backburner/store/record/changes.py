@@ -21,11 +21,14 @@ class Writing(Protocol):
         self,
         operation: Callable[[Statements], Result],
         then: Callable[[Result], None] | None = None,
+        *,
+        owner: str | None = None,
     ) -> Result:
         """Run ``operation`` in a transaction of its own, as if nothing else were written meanwhile;
 
         returns when it is on disk. It does nothing but run statements, because it may be run again.
         ``then`` is called in another thread, after the commit and before anyone else can write.
+        With ``owner``, a database that many share lets it touch nothing of anybody else.
         """
         ...
 
@@ -59,3 +62,7 @@ class Changes(Looking):
     async def _count(self, name: str, /, **values: Any) -> int:
         """How many rows a statement has changed."""
         return await self._writer.write(lambda run: len(run.rows(name, **values)))
+
+    async def _count_of(self, owner: str, name: str, /, **values: Any) -> int:
+        """The same, for this owner and within what is theirs."""
+        return await self._writer.write(lambda run: len(run.rows(name, **values)), owner=owner)

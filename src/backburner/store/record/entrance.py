@@ -21,7 +21,7 @@ _PIECE = 64
 class Asked(Waiting):
     """An operation and the future that its caller waits for."""
 
-    __slots__ = ("error", "future", "result", "then")
+    __slots__ = ("error", "future", "owner", "result", "then")
 
     def __init__(
         self,
@@ -29,9 +29,11 @@ class Asked(Waiting):
         order: Any,
         then: Callable[[Any], None] | None,
         future: asyncio.Future[Any],
+        owner: str | None,
     ) -> None:
         super().__init__(kind, order)
         self.then = then
+        self.owner = owner
         self.future = future
         self.result: Any = None
         self.error: BaseException | None = None
@@ -70,6 +72,7 @@ class Entrance:
         kind: Together[Any, Any] | None,
         order: Any,
         then: Callable[[Any], None] | None = None,
+        owner: str | None = None,
     ) -> asyncio.Future[Any]:
         """One more is to be done. With no kind the order is what is called with the statements."""
         future: asyncio.Future[Any] = self._loop.create_future()
@@ -78,7 +81,7 @@ class Entrance:
                 raise StoreClosed("the record is closed", remedy="open it again")
             if not self._arriving:
                 self._loop.call_soon(self._hand_over)
-            self._arriving.append(Asked(kind, order, then, future))
+            self._arriving.append(Asked(kind, order, then, future, owner))
         return future
 
     def close(self) -> None:

@@ -39,7 +39,7 @@ class MessageChanges(Changes):
                 run.add_event(talked, EventKind.SENT, {"number": row[0]})
             return row[0]
 
-        return await self._writer.write(operation)
+        return await self._writer.write(operation, owner=scope.owner)
 
     async def next_message(self, task_id: str, attempt: int, after: int = 0) -> Message | None:
         # Read first: whoever waits for a message looks at every change, and seldom finds one.

@@ -92,7 +92,7 @@ class QuestionChanges(Changes):
             run.tell(talked, NewSignal(SignalKind.INPUT_REQUIRED, key, sentence, data), now)
             return task
 
-        return await self._writer.write(operation)
+        return await self._writer.write(operation, owner=owner)
 
     async def answer(
         self, task_id: str, scope: Scope, answer: str, *, question: str | None = None
@@ -114,7 +114,7 @@ class QuestionChanges(Changes):
                 request_stop(run, task, grace_s)
             return name
 
-        return await self._writer.write(operation)
+        return await self._writer.write(operation, owner=scope.owner)
 
     async def withdraw(
         self, task_id: str, attempt: int, question: str, *, reported: int | None = None

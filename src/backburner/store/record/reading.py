@@ -4,7 +4,7 @@ No event loop is needed. How a statement reaches its database is the store's own
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from backburner.model.channels import Channel
 from backburner.model.clock import Instant
 from backburner.model.events import Event
 from backburner.model.messages import Message
-from backburner.model.order import LONGEST_RETRY_S, Queue, Wait
+from backburner.model.order import LONGEST_RETRY_S, OwnerLimit, Queue, Wait
 from backburner.model.questions import Question
 from backburner.model.signals import Signal, SignalKind, SignalState
 from backburner.model.states import ACTIVE, Kind, State
@@ -27,6 +27,7 @@ from backburner.store.record.rows import (
     to_event,
     to_json,
     to_message,
+    to_owner_limit,
     to_question,
     to_queue,
     to_signal,
@@ -54,7 +55,8 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
     def _tasks(self, name: str, /, **values: Any) -> list[Task]:
         """The tasks of a statement; those that wait for something say for what."""
         tasks = [to_task(row) for row in self._rows(name, **values)]
-        if not any(map(_may_wait, tasks)):
+        queued = [task for task in tasks if task.state is State.QUEUED]
+        if not any(map(_is_ordered, queued)) and not (queued and self._rows("owner_limit_any")):
             return tasks
         waits = self.waits()
         return [replace(task, wait=waits.get(task.id)) for task in tasks]
@@ -210,6 +212,10 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
         """See Store.queues."""
         return [to_queue(row) for row in self._rows("queues")]
 
+    def owner_limits(self) -> list[OwnerLimit]:
+        """See Store.owner_limits."""
+        return [to_owner_limit(row) for row in self._rows("owner_limits")]
+
     def unqueued(self) -> tuple[int, int]:
         """See Store.unqueued."""
         waiting, running = self._rows("tasks_unqueued")[0]
@@ -219,10 +225,10 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
         """See Store.channels."""
         return [to_channel(row) for row in self._rows("channels")]
 
-    def next_delivery(self, busy: Collection[str] = ()) -> int | None:
+    def next_delivery(self) -> int | None:
         """See Store.next_delivery."""
-        boot = self._leases.boot
-        at = self._rows("signals_next_push", boot=boot, busy=to_json(sorted(busy)))[0][0]
+        boot, now = self._leases.boot, self._leases.now()
+        at = self._rows("signals_next_push", boot=boot, boot_now=now)[0][0]
         return self._leases.in_boot_time(at) if at else at
 
     def wished(self, scope: Scope) -> frozenset[SignalKind] | None:
@@ -246,9 +252,8 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
         return [to_task(row) for row in rows]
 
 
-def _may_wait(task: Task) -> bool:
-    ordered = task.queue is not None or bool(task.after) or task.not_before is not None
-    return ordered and task.state is State.QUEUED
+def _is_ordered(task: Task) -> bool:
+    return task.queue is not None or bool(task.after) or task.not_before is not None
 
 
 def _retry_times() -> dict[str, Instant]:

@@ -1,13 +1,13 @@
 """What a store reads for its callers, wherever its database wants that done."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from backburner.model.channels import Channel
 from backburner.model.clock import Instant
 from backburner.model.events import Event
 from backburner.model.messages import Message
-from backburner.model.order import Queue, Wait
+from backburner.model.order import OwnerLimit, Queue, Wait
 from backburner.model.questions import Question
 from backburner.model.session import SessionSummary
 from backburner.model.signals import Signal, SignalKind, SignalState
@@ -23,8 +23,11 @@ Result = TypeVar("Result")
 class Looking:
     """Has a reader, or several."""
 
-    async def _look(self, read: Callable[[Reader], Result]) -> Result:
-        """Carry out a read."""
+    async def _look(self, read: Callable[[Reader], Result], scope: Scope | None = None) -> Result:
+        """Carry out a read. With a scope, a database that many share shows nothing of other owners,
+
+        whatever the statement says.
+        """
         raise NotImplementedError
 
 
@@ -32,10 +35,10 @@ class Reads(Looking):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
     async def get(self, task_id: str, scope: Scope | None = None) -> Task | None:
-        return await self._look(lambda read: read.get(task_id, scope))
+        return await self._look(lambda read: read.get(task_id, scope), scope)
 
     async def find(self, prefix: str, scope: Scope, limit: int) -> list[Task]:
-        return await self._look(lambda read: read.find(prefix, scope, limit))
+        return await self._look(lambda read: read.find(prefix, scope, limit), scope)
 
     async def newest(
         self,
@@ -46,7 +49,7 @@ class Reads(Looking):
         before: int | None = None,
     ) -> list[Task]:
         return await self._look(
-            lambda read: read.newest(scope, limit=limit, states=states, before=before)
+            lambda read: read.newest(scope, limit=limit, states=states, before=before), scope
         )
 
     async def active(self, kind: Kind | None = None) -> list[Task]:
@@ -59,7 +62,7 @@ class Reads(Looking):
         return await self._look(lambda read: read.waiting_for_keeper())
 
     async def parked(self, scope: Scope) -> int:
-        return await self._look(lambda read: read.parked(scope))
+        return await self._look(lambda read: read.parked(scope), scope)
 
     async def workers(self) -> list[Worker]:
         return await self._look(lambda read: read.workers())
@@ -73,8 +76,10 @@ class Reads(Looking):
     async def waiting_for_application(self) -> list[Task]:
         return await self._look(lambda read: read.waiting_for_application())
 
-    async def events(self, task_id: str, *, after: int = 0, limit: int = 1000) -> list[Event]:
-        return await self._look(lambda read: read.events(task_id, after=after, limit=limit))
+    async def events(
+        self, task_id: str, *, after: int = 0, limit: int = 1000, scope: Scope | None = None
+    ) -> list[Event]:
+        return await self._look(lambda read: read.events(task_id, after=after, limit=limit), scope)
 
     async def events_since(self, seq: int, *, limit: int = 1000) -> list[Event]:
         return await self._look(lambda read: read.events_since(seq, limit=limit))
@@ -95,13 +100,14 @@ class Reads(Looking):
         return await self._look(
             lambda read: read.signals(
                 scope, states=states, task=task, channel=channel, after=after, limit=limit
-            )
+            ),
+            scope,
         )
 
     async def prunable(
         self, before: int, scope: Scope | None, limit: int, *, after: Task | None = None
     ) -> list[Task]:
-        return await self._look(lambda read: read.prunable(before, scope, limit, after))
+        return await self._look(lambda read: read.prunable(before, scope, limit, after), scope)
 
     async def any_active(self) -> bool:
         return await self._look(lambda read: read.any_active())
@@ -112,8 +118,8 @@ class Reads(Looking):
     async def next_due(self) -> Instant | None:
         return await self._look(lambda read: read.next_due())
 
-    async def questions(self, task_id: str) -> list[Question]:
-        return await self._look(lambda read: read.questions(task_id))
+    async def questions(self, task_id: str, scope: Scope | None = None) -> list[Question]:
+        return await self._look(lambda read: read.questions(task_id), scope)
 
     async def answers(self) -> list[Question]:
         return await self._look(lambda read: read.answers())
@@ -122,10 +128,13 @@ class Reads(Looking):
         return await self._look(lambda read: read.messages())
 
     async def session_ended(self, scope: Scope) -> bool:
-        return await self._look(lambda read: read.session_ended(scope))
+        return await self._look(lambda read: read.session_ended(scope), scope)
 
     async def queues(self) -> list[Queue]:
         return await self._look(lambda read: read.queues())
+
+    async def owner_limits(self) -> list[OwnerLimit]:
+        return await self._look(lambda read: read.owner_limits())
 
     async def unqueued(self) -> tuple[int, int]:
         return await self._look(lambda read: read.unqueued())
@@ -133,19 +142,19 @@ class Reads(Looking):
     async def channels(self) -> list[Channel]:
         return await self._look(lambda read: read.channels())
 
-    async def next_delivery(self, busy: Collection[str] = ()) -> int | None:
-        return await self._look(lambda read: read.next_delivery(busy))
+    async def next_delivery(self) -> int | None:
+        return await self._look(lambda read: read.next_delivery())
 
     async def wished(self, scope: Scope) -> frozenset[SignalKind] | None:
-        return await self._look(lambda read: read.wished(scope))
+        return await self._look(lambda read: read.wished(scope), scope)
 
     # Browsing
 
     async def children(self, task_id: str, scope: Scope, *, limit: int = 200) -> list[Task]:
-        return await self._look(lambda read: read.children(task_id, scope, limit))
+        return await self._look(lambda read: read.children(task_id, scope, limit), scope)
 
     async def ended_since(self, at: Instant, scope: Scope, *, limit: int) -> list[Task]:
-        return await self._look(lambda read: read.ended_since(at, scope, limit))
+        return await self._look(lambda read: read.ended_since(at, scope, limit), scope)
 
     async def newest_signals(
         self,
@@ -157,8 +166,8 @@ class Reads(Looking):
         limit: int,
     ) -> list[Signal]:
         return await self._look(
-            lambda read: read.newest_signals(scope, states, channel, before, limit)
+            lambda read: read.newest_signals(scope, states, channel, before, limit), scope
         )
 
     async def sessions(self, scope: Scope, *, recent: int) -> list[SessionSummary]:
-        return await self._look(lambda read: read.sessions(scope, recent))
+        return await self._look(lambda read: read.sessions(scope, recent), scope)

@@ -8,7 +8,7 @@ from backburner.model.channels import Channel, ChannelKind
 from backburner.model.ending import TaskError
 from backburner.model.events import Event, EventKind
 from backburner.model.messages import Message
-from backburner.model.order import Queue, Wait
+from backburner.model.order import OwnerLimit, Queue, Wait
 from backburner.model.questions import Question
 from backburner.model.signals import Signal, SignalKind, SignalState
 from backburner.model.states import ErrorKind, Kind, State
@@ -60,6 +60,7 @@ _COLUMNS = [
     "reported",
     "worker",
     "usage",
+    "priority",
 ]
 
 JOINED_TASK = ", ".join(
@@ -139,7 +140,7 @@ def to_task(row: tuple[Any, ...]) -> Task:
         started_boot, pid, cgroup, stop_at, stop_grace_s, ended_for, output_bytes, dropped_bytes,
         leftovers, parent, schedule, hand_over, queue, after, after_failure, retries_left,
         failures, not_before, memory_cgroup, reported, worker, usage,
-        signal_state, signal_delivered_at, question, artifacts,
+        priority, signal_state, signal_delivered_at, question, artifacts,
     ) = row  # fmt: skip
     return Task(
         seq=seq,
@@ -178,6 +179,7 @@ def to_task(row: tuple[Any, ...]) -> Task:
         retries_left=retries_left,
         failures=failures,
         not_before=not_before,
+        priority=priority,
         reported=reported,
         usage=json.loads(usage) if usage else None,
         signal_state=SignalState(signal_state) if signal_state else None,
@@ -214,10 +216,17 @@ def to_queue(row: tuple[Any, ...]) -> Queue:
     return Queue(name, width, paused=bool(paused), waiting=waiting, running=running)
 
 
+def to_owner_limit(row: tuple[Any, ...]) -> OwnerLimit:
+    """A row of an owner_limits query as a limit."""
+    owner, limit, running, waiting = row
+    return OwnerLimit(owner or None, limit, running, waiting)
+
+
 def to_wait(row: tuple[Any, ...]) -> tuple[str, Wait]:
     """A row of a waits query: whose it is, and the wait."""
-    task, others, due, queue, paused, place = row
-    return task, Wait(tuple(json.loads(others)), due, queue, bool(paused), place)
+    task, others, due, queue, paused, place, owner_limit = row
+    after = tuple(json.loads(others))
+    return task, Wait(after, due, queue, bool(paused), place, owner_limit)
 
 
 def to_channel(row: tuple[Any, ...]) -> Channel:

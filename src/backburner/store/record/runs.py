@@ -1,6 +1,7 @@
 """The changes of runs: tasks that an application carries out in itself, and those applications."""
 
 from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from backburner.model import clock
@@ -72,14 +73,37 @@ class Begin:
 Begun = tuple[Task, bool]
 
 
+@dataclass(slots=True)
+class _Room:
+    """What an owner may have running, and has."""
+
+    limit: int | None
+    running: int
+
+    @property
+    def full(self) -> bool:
+        return self.limit is not None and self.running >= self.limit
+
+    def refusal(self, owner: str) -> LimitReached:
+        return LimitReached(
+            f"{owner!r} has {self.running} running tasks, and {self.limit} is the limit",
+            remedy="wait for one to end, or stop one",
+        )
+
+
 def begin_tasks(run: Statements, begins: Sequence[Begin]) -> list[Begun | Exception]:
     """Write many, each where its session has room for it. No id twice."""
     sorts = list(dict.fromkeys(begin.sort for begin in begins))
-    ((last, taken, counts),) = run.many(
-        "tasks_before_begin", ids=[begin.task.id for begin in begins], sorts=sorts
+    owners = list(dict.fromkeys(begin.task.owner for begin in begins))
+    ((last, taken, counts, limits),) = run.many(
+        "tasks_before_begin",
+        ids=[begin.task.id for begin in begins],
+        sorts=sorts,
+        owners=[[owner] for owner in owners],
     )
     there = frozenset(from_database(taken))
     active = dict(zip(sorts, from_database(counts), strict=True))
+    rooms = dict(zip(owners, (_Room(*each) for each in from_database(limits)), strict=True))
     now = clock.now()
     rows: list[Sequence[Any]] = []
     events: list[Sequence[Any]] = []
@@ -89,8 +113,11 @@ def begin_tasks(run: Statements, begins: Sequence[Begin]) -> list[Begun | Except
             answers.append(_there_already(run, begin))
         elif begin.limit is not None and active[begin.sort] >= begin.limit:
             answers.append(above_limit(begin.task, begin.limit))
+        elif not begin.parked and rooms[begin.task.owner].full:
+            answers.append(rooms[begin.task.owner].refusal(begin.task.owner))
         else:
             active[begin.sort] += 1
+            rooms[begin.task.owner].running += 1
             task = _begun(last + len(rows) + 1, begin, now)
             rows.append(_row(task, begin))
             events.append((task.seq, 1, now, EventKind.CREATED, "{}"))
@@ -149,6 +176,7 @@ def _begun(seq: int, begin: Begin, now: Instant) -> Task:
         place=begin.place,
         parent=task.parent,
         schedule=task.schedule,
+        priority=task.order.priority,
     )
 
 
@@ -158,5 +186,5 @@ def _row(task: Task, begin: Begin) -> Sequence[Any]:
     return (
         task.seq, task.id, task.owner, task.session, task.kind, task.title, begin.spec,
         task.created_at, task.max_runtime_s, task.parent, task.schedule, place.boot_id,
-        place.started_boot, place.pid, place.worker, task.parked_at,
+        place.started_boot, place.pid, place.worker, task.parked_at, task.priority,
     )  # fmt: skip

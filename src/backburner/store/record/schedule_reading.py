@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SCHEDULE = """seq, id, owner, session, kind, title, spec, zone, state, created_at, next_at, due_at,
     cron, at, missed, overlap, jitter_s, max_runtime_s, hand_over, task_limit, ended_at, last_at,
-    fired, last_task, detail"""
+    fired, last_task, detail, priority"""
 """For a SELECT and for a RETURNING, in the order of the fields of a Schedule."""
 
 _KIND, _SPEC, _STATE, _MISSED, _OVERLAP = 4, 6, 8, 14, 15

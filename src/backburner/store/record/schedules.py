@@ -30,7 +30,7 @@ from backburner.store.record.transaction import Statements
 
 _SAME = (
     "owner", "session", "kind", "title", "cron", "at", "zone", "missed", "overlap", "jitter_s",
-    "max_runtime_s",
+    "max_runtime_s", "priority",
 )  # fmt: skip
 """What two that are the same have in common, beside their work."""
 
@@ -39,15 +39,15 @@ class ScheduleChanges(Changes):
     """See `backburner.store.schedules.ScheduleStore` for what each method promises."""
 
     async def schedule(self, schedule_id: str, scope: Scope | None = None) -> Schedule | None:
-        return await self._look(lambda read: read.schedule(schedule_id, scope))
+        return await self._look(lambda read: read.schedule(schedule_id, scope), scope)
 
     async def find_schedules(self, prefix: str, scope: Scope, limit: int) -> list[Schedule]:
-        return await self._look(lambda read: read.find_schedules(prefix, scope, limit))
+        return await self._look(lambda read: read.find_schedules(prefix, scope, limit), scope)
 
     async def schedules(
         self, scope: Scope, *, states: Sequence[ScheduleState] = ()
     ) -> list[Schedule]:
-        return await self._look(lambda read: read.schedules(scope, states))
+        return await self._look(lambda read: read.schedules(scope, states), scope)
 
     async def due_schedules(self, now: Instant, limit: int) -> list[Schedule]:
         return await self._look(lambda read: read.due_schedules(now, limit))
@@ -82,15 +82,17 @@ class ScheduleChanges(Changes):
                 now=clock.now(),
                 next_at=new.next_at,
                 due_at=new.due_at,
+                priority=new.priority,
             )
             if row is None:
                 existing = run.row("schedule_get", id=new.id)
-                assert existing is not None
+                if existing is None:  # it is a stranger's
+                    raise _taken(new.id)
                 return same_or_conflict(to_schedule(existing), new, spec), False
             _refuse_above(limit, run, new)  # which undoes the insert
             return to_schedule(row), True
 
-        return await self._writer.write(operation)
+        return await self._writer.write(operation, owner=new.owner)
 
     async def fire(self, schedule_id: str, expected: Instant, turn: Turn) -> list[Firing] | None:
         def operation(run: Statements) -> list[Firing] | None:
@@ -174,7 +176,7 @@ class ScheduleChanges(Changes):
             row = run.row(name, id=schedule_id, owner=scope.owner, session=scope.session, **values)
             return None if row is None else to_schedule(row)
 
-        return await self._writer.write(operation)
+        return await self._writer.write(operation, owner=scope.owner)
 
 
 def _put_off(run: Statements, schedule_id: str, expected: Instant, now: Instant) -> bool:
@@ -213,7 +215,8 @@ def _start(run: Statements, schedule: Schedule, start: Start, turn: Turn, now: I
     if waits and len(others) > MADE_UP_MAX:
         return skipped(f"{len(others)} tasks of earlier firings have not ended")
     if waits:
-        task = replace(task, order=Order(after=(others[-1],), after_failure=True))
+        waiting = Order(after=(others[-1],), after_failure=True, priority=schedule.priority)
+        task = replace(task, order=waiting)
     elif (reason := _above_limit(run, schedule)) is not None:
         return skipped(reason)
     created = insert_task(run, task, to_json(task.spec))
@@ -262,8 +265,11 @@ def same_or_conflict(existing: Schedule, wanted: NewSchedule, spec: str) -> Sche
     if same and not existing.state.ended:
         return existing
     # Of a stranger's, not even that it has ended.
-    why = f": that one is {existing.state}" if same else ""
-    raise Conflict(
-        f"the id {wanted.id!r} cannot be used for this schedule{why}",
+    raise _taken(wanted.id, f": that one is {existing.state}" if same else "")
+
+
+def _taken(schedule_id: str, why: str = "") -> Conflict:
+    return Conflict(
+        f"the id {schedule_id!r} cannot be used for this schedule{why}",
         remedy="choose another id, or leave it out",
     )

@@ -33,8 +33,15 @@ class SettingChanges(Changes):
 
         return await self._writer.write(operation)
 
+    async def set_owner_limit(self, owner: str | None, limit: int | None) -> None:
+        if limit is None:
+            await self._count("owner_limit_clear", owner=owner or "")
+        else:
+            await self._count("owner_limit_put", owner=owner or "", running=limit)
+
     async def add_channel(self, channel: Channel) -> None:
-        added = await self._count(
+        added = await self._count_of(
+            channel.owner,
             "channel_put",
             name=channel.name,
             owner=channel.owner,
@@ -60,7 +67,7 @@ class SettingChanges(Changes):
             )
             return True
 
-        return await self._writer.write(operation)
+        return await self._writer.write(operation, owner=owner)
 
     async def pause_channel(self, name: str, owner: str, reason: str) -> bool:
         def operation(run: Statements) -> bool:
@@ -69,10 +76,11 @@ class SettingChanges(Changes):
             run.rows("channel_drop_signals", name=name, owner=owner, reason=reason)
             return True
 
-        return await self._writer.write(operation)
+        return await self._writer.write(operation, owner=owner)
 
     async def resume_channel(self, name: str, owner: str) -> bool:
-        return bool(await self._count("channel_pause", name=name, owner=owner, reason=None))
+        resumed = await self._count_of(owner, "channel_pause", name=name, owner=owner, reason=None)
+        return bool(resumed)
 
     async def end_session(self, scope: Scope) -> None:
         def operation(run: Statements) -> None:
@@ -82,11 +90,11 @@ class SettingChanges(Changes):
             run.rows("session_end", now=now, **where)
             run.rows("session_drop_signals", **where)
 
-        await self._writer.write(operation)
+        await self._writer.write(operation, owner=scope.owner)
 
     async def wish(self, scope: Scope, kinds: Collection[SignalKind] | None) -> None:
         where = {"owner": scope.owner, "session": scope.session}
         if kinds is None:
-            await self._count("wish_clear", **where)
+            await self._count_of(scope.owner, "wish_clear", **where)
         else:
-            await self._count("wish_set", kinds=to_json(sorted(kinds)), **where)
+            await self._count_of(scope.owner, "wish_set", kinds=to_json(sorted(kinds)), **where)

@@ -1,6 +1,6 @@
 """The changes of signals: claimed, acknowledged, failed, dropped, sent again."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from backburner.model import clock
 from backburner.model.errors import StoreError
@@ -19,23 +19,25 @@ class SignalChanges(Changes):
     ) -> list[Signal]:
         query = "signals_free_of_owner" if scope.session is None else "signals_free_in_session"
         return await self._take(
-            query, consumer, lease_s, limit, owner=scope.owner, session=scope.session
+            query, consumer, lease_s, limit, scope, owner=scope.owner, session=scope.session
         )
 
-    async def claim_deliveries(
-        self, *, consumer: str, limit: int, lease_s: float, busy: Collection[str] = ()
-    ) -> list[Signal]:
-        return await self._take(
-            "signals_to_push", consumer, lease_s, limit, busy=to_json(sorted(busy))
-        )
+    async def claim_deliveries(self, *, consumer: str, limit: int, lease_s: float) -> list[Signal]:
+        return await self._take("signals_to_push", consumer, lease_s, limit, None)
 
     async def release_deliveries(self) -> int:
         return await self._count("deliveries_release")
 
     async def _take(
-        self, query: str, consumer: str, lease_s: float, limit: int, **values: str | None
+        self,
+        query: str,
+        consumer: str,
+        lease_s: float,
+        limit: int,
+        scope: Scope | None,
+        **values: str | None,
     ) -> list[Signal]:
-        if not await self._any_free(query, **values):
+        if not await self._any_free(query, scope, **values):
             return []
 
         def operation(run: Statements) -> list[Signal]:
@@ -50,19 +52,20 @@ class SignalChanges(Changes):
             )
             return sorted((to_signal(row) for row in rows), key=lambda signal: signal.seq)
 
-        return await self._writer.write(operation)
+        return await self._writer.write(operation, owner=scope and scope.owner)
 
-    async def _any_free(self, query: str, **values: str | None) -> bool:
+    async def _any_free(self, query: str, scope: Scope | None, **values: str | None) -> bool:
         """To claim is to write, and mostly there is nothing. Who gets what is decided there."""
         try:
-            return await self._look(lambda read: read.any_free_signal(query, **values))
+            return await self._look(lambda read: read.any_free_signal(query, **values), scope)
         except StoreError:
             return True  # the claim says what is wrong
 
     async def acknowledge(
         self, keys: Sequence[str], scope: Scope, *, consumer: str | None = None
     ) -> int:
-        return await self._count(
+        return await self._count_of(
+            scope.owner,
             "signals_acknowledge",
             keys=to_json(keys),
             owner=scope.owner,
@@ -112,7 +115,8 @@ class SignalChanges(Changes):
 
     async def resend(self, key: str, scope: Scope) -> bool:
         return bool(
-            await self._count(
+            await self._count_of(
+                scope.owner,
                 "signal_resend",
                 key=key,
                 owner=scope.owner,

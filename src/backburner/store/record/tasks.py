@@ -40,7 +40,8 @@ class TaskChanges(Changes):
             created = insert_task(run, task, spec)
             if created is None:
                 existing = run.task("task_get", id=task.id)
-                assert existing is not None
+                if existing is None:  # it is a stranger's
+                    raise id_is_taken(task)
                 return same_or_conflict(existing, task, spec)
             if ending is None:
                 _refuse_above(limit, run, task)  # which undoes the insert
@@ -52,7 +53,7 @@ class TaskChanges(Changes):
                 raise ValueError(f"a task that never ran cannot end as {ending.state}")
             return ended
 
-        return await self._writer.write(operation)
+        return await self._writer.write(operation, owner=task.owner)
 
     async def claim(self, task_id: str, attempt: int, place: Place) -> Task | None:
         return await self._writer.write_together(CLAIMS, Claim(task_id, attempt, place))
@@ -111,7 +112,7 @@ class TaskChanges(Changes):
                 return None
             return request_stop(run, task, grace_s)
 
-        return await self._writer.write(operation)
+        return await self._writer.write(operation, owner=scope.owner)
 
     async def begin_ending(self, task_id: str, attempt: int, reason: EndedFor) -> bool:
         begun = await self._change(
@@ -195,6 +196,7 @@ def insert_task(run: Statements, task: NewTask, spec: str) -> Task | None:
         after=to_json(task.order.after) if task.order.after else None,
         after_failure=task.order.after_failure,
         retries=task.order.retries,
+        priority=task.order.priority,
     )
     if created is not None:
         run.add_event(created, EventKind.CREATED, {})
@@ -234,7 +236,12 @@ def same_or_conflict(existing: Task, wanted: NewTask, spec: str) -> Task:
     # As JSON, which has no tuples and only texts for keys.
     if same_place and (existing.kind, existing.spec) == (wanted.kind, json.loads(spec)):
         return existing
-    raise Conflict(
+    raise id_is_taken(wanted)
+
+
+def id_is_taken(wanted: NewTask) -> Conflict:
+    """By another task, perhaps of somebody else: not even that is said."""
+    return Conflict(
         f"the id {wanted.id!r} cannot be used for this task",
         remedy="choose another id, or leave it out",
     )

@@ -4,12 +4,13 @@ import asyncio
 import contextlib
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import TypeVar
 
 from backburner.model.errors import StoreError, StoreFull, StoreUnusable
 from backburner.model.home import Home
+from backburner.store.protocol import Scope
 from backburner.store.record import reading
 from backburner.store.record.leases import BootClock
 from backburner.store.record.record import Record
@@ -91,8 +92,18 @@ class SqliteStore(Record):
     def outdated(self) -> bool:
         return self._read.outdated is not None
 
-    async def _look(self, read: Callable[[reading.Reader], Result]) -> Result:
+    async def _look(
+        self,
+        read: Callable[[reading.Reader], Result],
+        scope: Scope | None = None,  # noqa: ARG002 - whoever can read the file can read all of it
+    ) -> Result:
         return read(self._read)
+
+    async def secret(self, name: str) -> str | None:  # noqa: ARG002 - there is none
+        return None
+
+    async def forget_secrets(self, names: Collection[str]) -> int:  # noqa: ARG002 - there is none
+        return 0
 
     async def close(self) -> None:
         if self._closed:

@@ -135,6 +135,8 @@ class Writer:
         self,
         operation: Callable[[Statements], Result],
         then: Callable[[Result], None] | None = None,
+        *,
+        owner: str | None = None,  # noqa: ARG002 - whoever can write the file can write all of it
     ) -> Result:
         """Run ``operation`` in a transaction; returns when it is on disk.
 

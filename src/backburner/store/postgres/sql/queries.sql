@@ -1,6 +1,7 @@
 -- The statements that are PostgreSQL's own, by name; the others are in store/record/sql, which says
 -- how to read them.
--- A value with :: and [] is a list, one with ::jsonb has a list for each of many. One writer at a
+-- A value with :: and [] is a list, one with ::jsonb has a list for each of many; what is looked up by
+-- it is taken apart first, because under a policy no index is asked with an expression. One writer at a
 -- time: what is read here cannot change before the commit, so that no statement locks a row.
 
 -- name: task_find
@@ -53,21 +54,37 @@ ORDER BY t.seq;
 -- name: task_waiting_for_keeper
 -- What the keeper must start, stop, or fail because another one failed. What waits for its time (which
 -- a clock that was set back cannot make longer than `latest`), for other tasks or for a place in its
--- queue is none of it. Stops come first: thousands that are to be started must not hide them.
-WITH due AS (
-    SELECT seq, queue, row_number() OVER (PARTITION BY queue ORDER BY seq) AS place
+-- queue is none of it, nor for others of its owner. Stops come first: thousands that are to be started
+-- must not hide them.
+WITH places (owner, free) AS MATERIALIZED (
+    SELECT owner, (SELECT l.running FROM owner_limit l WHERE l.owner IN (r.owner, '')
+                   ORDER BY l.owner = '' LIMIT 1) - count(*)
+    FROM task r WHERE state IN ('running', 'input_required')
+    GROUP BY owner
+), due AS (
+    SELECT seq, owner, priority, queue,
+           row_number() OVER (PARTITION BY queue ORDER BY priority DESC, seq) AS place
     FROM task
     WHERE state = 'queued' AND hand_over IS NOT NULL
       AND (not_before IS NULL OR not_before <= :now OR not_before > :latest)
       AND (after IS NULL OR NOT EXISTS (SELECT 1 FROM json_array_elements_text(task.after::json) a (id)
                                         JOIN task d ON d.id = a.id WHERE d.finished_at IS NULL))
+      AND owner NOT IN (SELECT owner FROM places WHERE free <= 0)
+), placed AS (
+    SELECT due.seq, due.owner,
+           row_number() OVER (PARTITION BY due.owner ORDER BY priority DESC, due.seq) AS turn
+    FROM due LEFT JOIN queue q ON q.name = due.queue
+    WHERE due.queue IS NULL
+       OR (NOT q.paused AND place <= q.width - (
+              SELECT count(*) FROM task r
+              WHERE r.queue = q.name AND r.state IN ('running', 'input_required')))
 )
 SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
-WHERE t.seq IN (SELECT due.seq FROM due LEFT JOIN queue q ON q.name = due.queue
-                WHERE due.queue IS NULL
-                   OR (NOT q.paused AND place <= q.width - (
-                          SELECT count(*) FROM task r
-                          WHERE r.queue = q.name AND r.state IN ('running', 'input_required')))
+WHERE t.seq IN (SELECT seq FROM placed
+                WHERE turn <= coalesce((SELECT free FROM places WHERE places.owner = placed.owner),
+                                       (SELECT l.running FROM owner_limit l
+                                        WHERE l.owner IN (placed.owner, '')
+                                        ORDER BY l.owner = '' LIMIT 1), turn)
                 UNION SELECT seq FROM task
                       WHERE state = 'queued' AND hand_over IS NOT NULL AND after IS NOT NULL
                         AND NOT after_failure
@@ -77,23 +94,34 @@ WHERE t.seq IN (SELECT due.seq FROM due LEFT JOIN queue q ON q.name = due.queue
                 UNION SELECT seq FROM task
                       WHERE stop_at IS NOT NULL AND (finished_at IS NULL OR leftovers > 0)
                         AND hand_over IS NOT NULL AND worker IS NULL)
-ORDER BY t.stop_at IS NULL, t.seq LIMIT :limit;
+ORDER BY t.stop_at IS NULL, t.priority DESC, t.seq LIMIT :limit;
 
 -- name: task_next_due
 -- When the next further attempt is due.
 SELECT min(not_before) FROM task
-WHERE state = 'queued' AND hand_over IS NOT NULL AND not_before > :now;
+WHERE held AND state = 'queued' AND not_before IS NOT NULL AND not_before > :now;
 
 -- name: task_waits
--- What keeps queued tasks from starting: other tasks, their time, their queue and the place in it.
-WITH held AS MATERIALIZED (
-    SELECT t.seq, t.id, t.queue,
+-- What keeps queued tasks from starting: other tasks, their time, their queue and the place in it, and
+-- how many of their owner run.
+WITH full_up (owner, most) AS MATERIALIZED (
+    SELECT owner, most FROM (
+        SELECT owner, count(*) AS running,
+               (SELECT l.running FROM owner_limit l WHERE l.owner IN (r.owner, '')
+                ORDER BY l.owner = '' LIMIT 1) AS most
+        FROM task r WHERE state IN ('running', 'input_required')
+        GROUP BY owner) AS counted
+    WHERE running >= most
+), held AS MATERIALIZED (
+    SELECT t.seq, t.id, t.queue, t.priority,
+           (SELECT most FROM full_up WHERE full_up.owner = t.owner) AS most,
            CASE WHEN t.not_before > :now AND t.not_before <= :latest THEN t.not_before END AS due,
            coalesce((SELECT json_agg(d.id)::text FROM json_array_elements_text(t.after::json) a (id)
                      JOIN task d ON d.id = a.id WHERE d.finished_at IS NULL), '[]') AS others
     FROM task t
     WHERE t.state = 'queued'
-      AND (t.queue IS NOT NULL OR t.after IS NOT NULL OR t.not_before IS NOT NULL)
+      AND (t.queue IS NOT NULL OR t.after IS NOT NULL OR t.not_before IS NOT NULL
+           OR t.owner IN (SELECT owner FROM full_up))
 ), free AS MATERIALIZED (
     SELECT name, paused, width - (
                SELECT count(*) FROM task r
@@ -101,19 +129,21 @@ WITH held AS MATERIALIZED (
     FROM queue q
 ), placed AS (
     SELECT held.*, due IS NULL AND others = '[]' AS next,
-           row_number() OVER (PARTITION BY queue, due IS NULL AND others = '[]' ORDER BY seq) AS place
+           row_number() OVER (PARTITION BY queue, due IS NULL AND others = '[]' ORDER BY priority DESC, seq) AS place
     FROM held
 )
-SELECT id, others, due, queue, free.paused, CASE WHEN next THEN place END
+SELECT id, others, due, queue, free.paused, CASE WHEN next AND queue IS NOT NULL THEN place END, most
 FROM placed LEFT JOIN free ON free.name = placed.queue
-WHERE NOT next OR (queue IS NOT NULL AND (free.paused OR place > free.places));
+WHERE NOT next OR most IS NOT NULL
+   OR (queue IS NOT NULL AND (free.paused OR place > free.places));
 
 -- name: tasks_claim
--- Those of many that are queued, with their node where it is said, and have a place in their queue:
--- → running. How many events each has now. What waited for an application has found one.
+-- Those of many that are queued, with their node where it is said, and have a place in their queue and
+-- beside others of their owner: → running. How many events each has now. What waited for an application has found one.
 WITH wanted AS MATERIALIZED (
-    SELECT t.seq AS wanted_seq, t.queue AS wanted_queue, w.value,
-           row_number() OVER (PARTITION BY t.queue ORDER BY w.place) AS turn
+    SELECT t.seq AS wanted_seq, t.queue AS wanted_queue, t.owner AS wanted_owner, w.value,
+           row_number() OVER (PARTITION BY t.queue ORDER BY w.place) AS turn,
+           row_number() OVER (PARTITION BY t.owner ORDER BY w.place) AS owner_turn
     FROM jsonb_array_elements(:wanted::jsonb) WITH ORDINALITY w (value, place)
     JOIN task t ON t.id = w.value ->> 0
     WHERE t.attempt = (w.value ->> 1)::bigint AND t.state = 'queued'
@@ -131,27 +161,37 @@ WHERE seq = wanted_seq AND (wanted_queue IS NULL OR EXISTS (
           WHERE q.name = wanted_queue AND NOT q.paused AND turn <= q.width - (
               SELECT count(*) FROM task r
               WHERE r.queue = q.name AND r.state IN ('running', 'input_required'))))
+  AND coalesce((SELECT owner_turn <= l.running - (
+                    SELECT count(*) FROM task r WHERE r.owner = wanted_owner
+                    AND r.state IN ('running', 'input_required'))
+                FROM owner_limit l WHERE l.owner IN (wanted_owner, '')
+                ORDER BY l.owner = '' LIMIT 1), true)
 RETURNING events, {changed};
 
 -- name: tasks_to_end
 -- Those of many that may end as they are said to: the place in the list, whether it has asked, how
 -- many events it has, and when it ends: a clock that was set back ends none before its start.
+WITH w AS MATERIALIZED (
+    SELECT place, value ->> 0 AS id, (value ->> 1)::bigint AS attempt, value -> 2 AS states
+    FROM jsonb_array_elements(:wanted::jsonb) WITH ORDINALITY given (value, place))
 SELECT w.place - 1, EXISTS (SELECT 1 FROM question q WHERE q.task = t.seq), t.events,
        greatest(:now, t.created_at, t.started_at), {columns}
-FROM jsonb_array_elements(:wanted::jsonb) WITH ORDINALITY w (value, place)
-JOIN task t ON t.id = w.value ->> 0
-WHERE t.attempt = (w.value ->> 1)::bigint AND w.value -> 2 ? t.state
+FROM w JOIN task t ON t.id = w.id
+WHERE t.attempt = w.attempt AND w.states ? t.state
 ORDER BY w.place;
 
 -- name: tasks_end
 -- Active states → the endings.
+WITH e AS MATERIALIZED (
+    SELECT (value ->> 0)::bigint AS seq, value FROM jsonb_array_elements(:rows::jsonb) given (value))
 UPDATE task SET state = e.value ->> 1, finished_at = (e.value ->> 2)::bigint,
                 exit_code = (e.value ->> 3)::bigint, error_kind = e.value ->> 4,
                 error_message = e.value ->> 5, summary = e.value ->> 6, result = e.value ->> 7,
                 usage = e.value ->> 8, leftovers = (e.value ->> 9)::bigint,
                 output_bytes = (e.value ->> 10)::bigint,
                 dropped_bytes = (e.value ->> 11)::bigint, events = events + 1
-FROM jsonb_array_elements(:rows::jsonb) e (value) WHERE task.seq = (e.value ->> 0)::bigint;
+FROM e WHERE task.seq = e.seq
+RETURNING task.id, task.attempt, task.let_in;
 
 -- name: task_request_stop
 -- An active task, or one that left processes behind, is asked to end; the first request stays,
@@ -327,41 +367,56 @@ WHERE key = :key AND state IN ('pending', 'claimed', 'failed')
 RETURNING seq;
 
 -- name: signals_to_push
--- For each channel that is not busy the oldest that was never tried, else the oldest that is due.
-WITH RECURSIVE open_channel (name) AS (
-    SELECT min(channel) FROM signal
-    WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+-- For each channel through which nothing goes at present the oldest that was never tried, else the
+-- oldest that is due.
+WITH RECURSIVE open_channel (owner, name) AS (
+    SELECT owner, channel FROM (
+        SELECT owner, channel FROM signal
+        WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+        ORDER BY owner, channel LIMIT 1) AS lowest
     UNION ALL
-    SELECT (SELECT min(channel) FROM signal WHERE channel > name
-              AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'))
-    FROM open_channel WHERE name IS NOT NULL)
+    SELECT s.owner, s.channel FROM open_channel o JOIN signal s ON s.seq = (
+        SELECT seq FROM signal
+        WHERE (owner, channel) > (o.owner, o.name)
+          AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+        ORDER BY owner, channel, seq LIMIT 1))
 SELECT first FROM (
     SELECT coalesce(
-        (SELECT seq FROM signal WHERE channel = name
+        (SELECT seq FROM signal WHERE owner = o.owner AND channel = o.name
            AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
            AND state = 'pending' AND lease_until IS NULL ORDER BY seq LIMIT 1),
-        (SELECT seq FROM signal WHERE channel = name
+        (SELECT seq FROM signal WHERE owner = o.owner AND channel = o.name
            AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
            AND (lease_boot <> :boot OR lease_until <= :boot_now) ORDER BY seq LIMIT 1)) AS first
-    FROM open_channel WHERE name <> ALL(:busy::text[])) AS oldest
+    FROM open_channel o
+    WHERE NOT EXISTS (SELECT 1 FROM signal c WHERE c.state = 'claimed'
+                      AND c.owner = o.owner AND c.channel = o.name
+                      AND c.lease_boot = :boot AND c.lease_until > :boot_now)) AS oldest
 WHERE first IS NOT NULL ORDER BY first LIMIT :limit;
 
 -- name: signals_next_push
--- In boot time, when the next one can be claimed for a channel that is not busy.
-WITH RECURSIVE open_channel (name) AS (
-    SELECT min(channel) FROM signal
-    WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+-- In boot time, when the next one can be claimed, unless what is held is over before.
+WITH RECURSIVE open_channel (owner, name) AS (
+    SELECT owner, channel FROM (
+        SELECT owner, channel FROM signal
+        WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+        ORDER BY owner, channel LIMIT 1) AS lowest
     UNION ALL
-    SELECT (SELECT min(channel) FROM signal WHERE channel > name
-              AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'))
-    FROM open_channel WHERE name IS NOT NULL)
+    SELECT s.owner, s.channel FROM open_channel o JOIN signal s ON s.seq = (
+        SELECT seq FROM signal
+        WHERE (owner, channel) > (o.owner, o.name)
+          AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+        ORDER BY owner, channel, seq LIMIT 1))
 SELECT min(coalesce(
-    (SELECT 0 FROM signal WHERE channel = name
+    (SELECT max(c.lease_until) FROM signal c WHERE c.state = 'claimed'
+       AND c.owner = o.owner AND c.channel = o.name
+       AND c.lease_boot = :boot AND c.lease_until > :boot_now),
+    (SELECT 0 FROM signal WHERE owner = o.owner AND channel = o.name
        AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
        AND (lease_until IS NULL OR lease_boot <> :boot) LIMIT 1),
-    (SELECT min(lease_until) FROM signal WHERE channel = name
+    (SELECT min(lease_until) FROM signal WHERE owner = o.owner AND channel = o.name
        AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'))))
-FROM open_channel WHERE name <> ALL(:busy::text[]);
+FROM open_channel o;
 
 -- name: signal_resend
 -- A dead letter, or one that waits for its next try, is sent now; not where its channel is gone,
@@ -473,10 +528,16 @@ UPDATE signal SET state = 'dropped', reason = :reason, consumer = NULL, lease_bo
 WHERE channel = :name AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
   AND owner = :owner;
 
+-- name: secret_get
+SELECT content FROM secret WHERE name = :name;
+
+-- name: secrets_forget
+DELETE FROM secret WHERE name = ANY(:names::text[]) RETURNING name;
+
 -- name: tasks_before_begin
 -- What has to be known before many begin: the last number before theirs, which of the ids are taken,
--- and how many are active of each sort. Parked calls are counted apart from runs that were meant to
--- go on. The numbers are drawn here, as many as there are ids: nobody else draws meanwhile.
+-- how many are active of each sort, and of each owner what may run and what does. Parked calls are
+-- counted apart from runs that were meant to go on. The numbers are drawn here, as many as there are ids: nobody else draws meanwhile.
 SELECT (SELECT min(nextval(pg_get_serial_sequence('task', 'seq'))) - 1
         FROM jsonb_array_elements(:ids::jsonb)),
        (SELECT coalesce(json_agg(t.id)::text, '[]')
@@ -487,19 +548,25 @@ SELECT (SELECT min(nextval(pg_get_serial_sequence('task', 'seq'))) - 1
               AND state IN ('queued', 'running', 'input_required')
               AND NOT (state = 'queued' AND schedule IS NOT NULL AND after IS NOT NULL)
               AND (parked_at IS NOT NULL) = (s.value ->> 3)::boolean) ORDER BY s.place)::text, '[]')
-        FROM jsonb_array_elements(:sorts::jsonb) WITH ORDINALITY s (value, place));
+        FROM jsonb_array_elements(:sorts::jsonb) WITH ORDINALITY s (value, place)),
+       (SELECT coalesce(json_agg(json_build_array(
+            (SELECT l.running FROM owner_limit l WHERE l.owner IN (o.value ->> 0, '')
+             ORDER BY l.owner = '' LIMIT 1),
+            (SELECT count(*) FROM task WHERE owner = o.value ->> 0
+             AND state IN ('running', 'input_required'))) ORDER BY o.place)::text, '[]')
+        FROM jsonb_array_elements(:owners::jsonb) WITH ORDINALITY o (value, place));
 
 -- name: tasks_begin
 -- Tasks that run from the start in the process that writes them.
 INSERT INTO task (seq, id, owner, session, kind, title, spec, created_at, started_at, max_runtime_s,
-                  parent, schedule, boot_id, started_boot, pid, worker, node, parked_at, state, events)
+                  parent, schedule, boot_id, started_boot, pid, worker, node, parked_at, priority,
+                  state, events)
 OVERRIDING SYSTEM VALUE
 SELECT (value ->> 0)::bigint, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
        value ->> 6, (value ->> 7)::bigint, (value ->> 7)::bigint,
        (value ->> 8)::double precision, value ->> 9, value ->> 10, value ->> 11,
        (value ->> 12)::bigint, (value ->> 13)::bigint, value ->> 14, value ->> 14,
-       (value ->> 15)::bigint,
-       'running', 2
+       (value ->> 15)::bigint, (value ->> 16)::bigint, 'running', 2
 FROM jsonb_array_elements(:rows::jsonb);
 
 -- name: workers
@@ -522,7 +589,7 @@ SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
 WHERE t.state = 'queued' AND t.kind IN ('tool', 'agent') AND t.hand_over IS NULL
   AND (t.after IS NULL OR NOT EXISTS (SELECT 1 FROM json_array_elements_text(t.after::json) a (id)
                                       JOIN task d ON d.id = a.id WHERE d.finished_at IS NULL))
-ORDER BY t.seq LIMIT :limit;
+ORDER BY t.priority DESC, t.seq LIMIT :limit;
 
 -- name: schedule_find
 -- By the beginning of the id.
@@ -634,48 +701,26 @@ WHERE s.owner = :owner AND s.seq < :before
   AND (:channel::text IS NULL OR s.channel = :channel)
 ORDER BY s.seq DESC LIMIT :limit;
 
--- name: tasks_let_in
--- Attempts that the engine is given now: what waits for no other task, or for one in vain, and has a
--- place in its queue, those counted that were let in and have not started. Each is let in once.
-WITH ready AS (
-    SELECT seq, queue, row_number() OVER (PARTITION BY queue ORDER BY seq) AS place
-    FROM task
-    WHERE state = 'queued' AND let_in < attempt
-      AND (after IS NULL OR NOT EXISTS (SELECT 1 FROM json_array_elements_text(task.after::json) a (id)
-                                        JOIN task d ON d.id = a.id WHERE d.finished_at IS NULL))
-), in_vain AS (
-    SELECT seq FROM task
-    WHERE state = 'queued' AND let_in < attempt AND after IS NOT NULL
-      AND NOT after_failure
-      AND EXISTS (SELECT 1 FROM json_array_elements_text(task.after::json) a (id)
-                  JOIN task d ON d.id = a.id
-                  WHERE d.finished_at IS NOT NULL AND d.state <> 'succeeded')
-)
-UPDATE task SET let_in = attempt, node = NULL
-WHERE seq IN (SELECT ready.seq FROM ready LEFT JOIN queue q ON q.name = ready.queue
-              WHERE ready.queue IS NULL
-                 OR (NOT q.paused AND place <= q.width - (
-                        SELECT count(*) FROM task r
-                        WHERE r.queue = q.name
-                          AND (r.state IN ('running', 'input_required')
-                               OR (r.state = 'queued' AND r.let_in = r.attempt))))
-              UNION SELECT seq FROM in_vain)
-RETURNING id, attempt, line, CASE WHEN not_before > :now THEN not_before END;
+-- name: tasks_admit
+-- What the engine is given now (the function `admit` in the migrations says what that is), which is an
+-- UPDATE of those tasks.
+SELECT id, attempt, route
+FROM admit(:now, :latest, :ended::text[], :fresh::bigint[], :reserve);
 
--- name: tasks_called_back
--- Ended ones that the engine may still have, because nobody had taken them; earlier attempts too, or
--- a new task of that id could not be let in.
-WITH ended AS (
-    UPDATE task SET let_in = 0 WHERE let_in > 0 AND finished_at IS NOT NULL RETURNING id, attempt)
-SELECT id, generate_series(1, attempt) FROM ended;
+-- name: tasks_recall
+-- What was let in and nobody has taken is to be let in anew, because the rules have changed. Not what
+-- waits for another task in vain.
+UPDATE task SET let_in = attempt - 1
+WHERE state = 'queued' AND let_in = attempt AND node IS NULL AND (after IS NULL OR after_failure)
+RETURNING id, attempt;
 
 -- name: jobs_defer
 -- The key is of a job that nobody has taken yet: a second one with it is refused.
 SELECT procrastinate_defer_jobs_v1(ARRAY(
     SELECT ROW(queue, :name, 0, NULL, key, jsonb_build_object('task', task, 'attempt', attempt),
-               to_timestamp(at / 1000000.0))::procrastinate_job_to_defer_v1
-    FROM unnest(:queues::text[], :tasks::text[], :attempts::bigint[], :job_keys::text[],
-                :times::bigint[]) AS given (queue, task, attempt, key, at)));
+               NULL)::procrastinate_job_to_defer_v1
+    FROM unnest(:queues::text[], :tasks::text[], :attempts::bigint[], :job_keys::text[])
+         AS given (queue, task, attempt, key)));
 
 -- name: jobs_cancel
 SELECT procrastinate_cancel_job_v1(id, false, true) FROM procrastinate_jobs
@@ -706,14 +751,14 @@ WHERE job.status = 'doing' AND job.task_name = :name
                   AND e.at > clock_timestamp() - :silent_s * interval '1 second');
 
 -- name: node_put
-INSERT INTO node (id, worker, kind, machine, pid, silent_s, queues, tools, agents, lines, places,
+INSERT INTO node (id, worker, kind, machine, pid, silent_s, queues, tools, agents, routes, places,
                   draining, ahead)
-VALUES (:id, :worker, :kind, :machine, :pid, :silent_s, :queues, :tools, :agents, :lines::text[],
+VALUES (:id, :worker, :kind, :machine, :pid, :silent_s, :queues, :tools, :agents, :routes::text[],
         :places, :draining, :now - (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
 ON CONFLICT (id) DO UPDATE
 SET worker = excluded.worker, kind = excluded.kind, machine = excluded.machine, pid = excluded.pid,
     silent_s = excluded.silent_s, queues = excluded.queues, tools = excluded.tools,
-    agents = excluded.agents, lines = excluded.lines, places = excluded.places,
+    agents = excluded.agents, routes = excluded.routes, places = excluded.places,
     draining = excluded.draining, seen_at = excluded.seen_at, ahead = excluded.ahead
 RETURNING id;
 
@@ -721,9 +766,10 @@ RETURNING id;
 DELETE FROM node WHERE id = :id RETURNING id;
 
 -- name: nodes_forget
--- Applications that are dead, and of which nothing is left to see to: they never come back.
+-- Those that are dead, and of which nothing is left to see to: applications never come back, and a
+-- worker that does says anew who it is.
 DELETE FROM node n
-WHERE n.kind = 'application' AND NOT EXISTS (
+WHERE (n.kind = 'application' OR n.seen_at < clock_timestamp() - interval '1 day') AND NOT EXISTS (
     SELECT 1 FROM procrastinate_workers w
     WHERE w.id = n.worker
       AND w.last_heartbeat >= clock_timestamp() - n.silent_s * interval '1 second')
@@ -761,9 +807,9 @@ RETURNING {changed};
 
 -- name: node_next
 -- Who could carry out a task instead of the node that has it: those that live, take from the same
--- line and have not refused it; those with a free place first. `with_room`: only those.
+-- route and have not refused it; those with a free place first. `with_room`: only those.
 SELECT n.id FROM task t
-JOIN node n ON line_of(NULL, t.queue, t.kind, t.hand_over, t.spec) = ANY(n.lines)
+JOIN node n ON route_of(NULL, t.queue, t.kind, t.hand_over, t.spec) = ANY(n.routes)
 JOIN procrastinate_workers w ON w.id = n.worker
 CROSS JOIN LATERAL (SELECT count(*) AS had FROM task h WHERE h.node = n.id AND h.node IS NOT NULL
                     AND (h.finished_at IS NULL OR h.leftovers > 0)) taken
@@ -804,13 +850,24 @@ WHERE t.node = :node AND t.node IS NOT NULL AND (t.finished_at IS NULL OR t.left
 ORDER BY t.seq;
 
 -- name: node_waiting
--- Of that, what is to be started or stopped.
+-- Of that, what is to be started or stopped, or waits in vain.
 SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
 WHERE t.node = :node AND t.node IS NOT NULL AND (t.finished_at IS NULL OR t.leftovers > 0)
   AND (t.stop_at IS NOT NULL
-       OR (t.state = 'queued' AND (t.queue IS NULL OR EXISTS (
-              SELECT 1 FROM queue q WHERE q.name = t.queue AND NOT q.paused))))
-ORDER BY t.stop_at IS NULL, t.seq LIMIT :limit;
+       OR (t.state = 'queued'
+           AND (t.queue IS NULL OR EXISTS (
+                SELECT 1 FROM queue q WHERE q.name = t.queue AND NOT q.paused AND q.width > (
+                    SELECT count(*) FROM task r
+                    WHERE r.queue = q.name AND r.state IN ('running', 'input_required'))))
+           AND coalesce((SELECT l.running > (SELECT count(*) FROM task r WHERE r.owner = t.owner
+                                             AND r.state IN ('running', 'input_required'))
+                         FROM owner_limit l WHERE l.owner IN (t.owner, '')
+                         ORDER BY l.owner = '' LIMIT 1), true))
+       OR (t.state = 'queued' AND t.after IS NOT NULL AND NOT t.after_failure
+           AND EXISTS (SELECT 1 FROM json_array_elements_text(t.after::json) a (id)
+                       JOIN task d ON d.id = a.id
+                       WHERE d.finished_at IS NOT NULL AND d.state <> 'succeeded')))
+ORDER BY t.stop_at IS NULL, t.priority DESC, t.seq LIMIT :limit;
 
 -- name: node_answers
 SELECT {question} FROM question q JOIN task t ON t.seq = q.task

@@ -6,9 +6,9 @@
 -- name: task_insert
 -- A task that has not started, or that could not; nothing where the id is taken.
 INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, max_runtime_s,
-                  parent, schedule, hand_over, queue, after, after_failure, retries_left, events)
+                  parent, schedule, hand_over, queue, after, after_failure, retries_left, priority, events)
 VALUES (:id, :owner, :session, :kind, :title, :spec, 'queued', :now, :max_runtime_s,
-        :parent, :schedule, :hand_over, :queue, :after, :after_failure, :retries, 1)
+        :parent, :schedule, :hand_over, :queue, :after, :after_failure, :retries, :priority, 1)
 ON CONFLICT (id) DO NOTHING
 RETURNING {changed};
 
@@ -130,6 +130,27 @@ SELECT q.name, q.width, q.paused,
        (SELECT count(*) FROM task t WHERE t.queue = q.name AND t.state = 'queued'),
        (SELECT count(*) FROM task t WHERE t.queue = q.name AND t.state IN ('running', 'input_required'))
 FROM queue q ORDER BY q.name;
+
+-- name: owner_limit_put
+-- Of one owner, or with an empty name of every one that has none.
+INSERT INTO owner_limit (owner, running) VALUES (:owner, :running)
+ON CONFLICT (owner) DO UPDATE SET running = excluded.running;
+
+-- name: owner_limit_clear
+DELETE FROM owner_limit WHERE owner = :owner RETURNING owner;
+
+-- name: owner_limit_any
+SELECT 1 FROM owner_limit LIMIT 1;
+
+-- name: owner_limits
+-- With how many tasks of the owner run and wait; of the one without a name, how many of all those
+-- that it is for.
+SELECT l.owner, l.running,
+       (SELECT count(*) FROM task t WHERE t.state IN ('running', 'input_required')
+          AND (t.owner = l.owner OR (l.owner = '' AND t.owner NOT IN (SELECT owner FROM owner_limit)))),
+       (SELECT count(*) FROM task t WHERE t.state = 'queued'
+          AND (t.owner = l.owner OR (l.owner = '' AND t.owner NOT IN (SELECT owner FROM owner_limit))))
+FROM owner_limit l ORDER BY l.owner;
 
 -- name: questions_of_task
 -- Of its present attempt, oldest first.
@@ -263,9 +284,10 @@ WHERE t.worker = :worker AND t.state IN ('running', 'input_required') ORDER BY t
 -- name: schedule_insert
 -- One that is to fire; nothing where the id is taken.
 INSERT INTO schedule (id, owner, session, kind, title, spec, cron, at, zone, state, missed, overlap,
-                      jitter_s, max_runtime_s, task_limit, hand_over, created_at, next_at, due_at)
+                      jitter_s, max_runtime_s, task_limit, hand_over, created_at, next_at, due_at,
+                      priority)
 VALUES (:id, :owner, :session, :kind, :title, :spec, :cron, :at, :zone, 'active', :missed, :overlap,
-        :jitter_s, :max_runtime_s, :task_limit, :hand_over, :now, :next_at, :due_at)
+        :jitter_s, :max_runtime_s, :task_limit, :hand_over, :now, :next_at, :due_at, :priority)
 ON CONFLICT (id) DO NOTHING
 RETURNING {schedule};
 

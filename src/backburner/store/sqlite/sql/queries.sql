@@ -52,21 +52,37 @@ ORDER BY t.seq;
 -- name: task_waiting_for_keeper
 -- What the keeper must start, stop, or fail because another one failed. What waits for its time (which
 -- a clock that was set back cannot make longer than `latest`), for other tasks or for a place in its
--- queue is none of it. Stops come first: thousands that are to be started must not hide them.
-WITH due AS (
-    SELECT seq, queue, row_number() OVER (PARTITION BY queue ORDER BY seq) AS place
+-- queue is none of it, nor for others of its owner. Stops come first: thousands that are to be started
+-- must not hide them.
+WITH places (owner, free) AS MATERIALIZED (
+    SELECT owner, (SELECT l.running FROM owner_limit l WHERE l.owner IN (r.owner, '')
+                   ORDER BY l.owner = '' LIMIT 1) - count(*)
+    FROM task r INDEXED BY task_running WHERE state IN ('running', 'input_required')
+    GROUP BY owner
+), due AS (
+    SELECT seq, owner, priority, queue,
+           row_number() OVER (PARTITION BY queue ORDER BY priority DESC, seq) AS place
     FROM task INDEXED BY task_queued
     WHERE state = 'queued' AND hand_over IS NOT NULL
       AND (not_before IS NULL OR not_before <= :now OR not_before > :latest)
       AND (after IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(task.after) a
                                         JOIN task d ON d.id = a.value WHERE d.finished_at IS NULL))
+      AND owner NOT IN (SELECT owner FROM places WHERE free <= 0)
+), placed AS (
+    SELECT due.seq, due.owner,
+           row_number() OVER (PARTITION BY due.owner ORDER BY priority DESC, due.seq) AS turn
+    FROM due LEFT JOIN queue q ON q.name = due.queue
+    WHERE due.queue IS NULL
+       OR (NOT q.paused AND place <= q.width - (
+              SELECT count(*) FROM task r
+              WHERE r.queue = q.name AND r.state IN ('running', 'input_required')))
 )
 SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
-WHERE t.seq IN (SELECT due.seq FROM due LEFT JOIN queue q ON q.name = due.queue
-                WHERE due.queue IS NULL
-                   OR (NOT q.paused AND place <= q.width - (
-                          SELECT count(*) FROM task r
-                          WHERE r.queue = q.name AND r.state IN ('running', 'input_required')))
+WHERE t.seq IN (SELECT seq FROM placed
+                WHERE turn <= coalesce((SELECT free FROM places WHERE places.owner = placed.owner),
+                                       (SELECT l.running FROM owner_limit l
+                                        WHERE l.owner IN (placed.owner, '')
+                                        ORDER BY l.owner = '' LIMIT 1), turn)
                 UNION SELECT seq FROM task INDEXED BY task_queued
                       WHERE state = 'queued' AND hand_over IS NOT NULL AND after IS NOT NULL
                         AND NOT after_failure
@@ -76,7 +92,7 @@ WHERE t.seq IN (SELECT due.seq FROM due LEFT JOIN queue q ON q.name = due.queue
                 UNION SELECT seq FROM task INDEXED BY task_stopping
                       WHERE stop_at IS NOT NULL AND (finished_at IS NULL OR leftovers > 0)
                         AND hand_over IS NOT NULL AND worker IS NULL)
-ORDER BY t.stop_at IS NULL, t.seq LIMIT :limit;
+ORDER BY t.stop_at IS NULL, t.priority DESC, t.seq LIMIT :limit;
 
 -- name: task_next_due
 -- When the next further attempt is due.
@@ -84,16 +100,27 @@ SELECT min(not_before) FROM task INDEXED BY task_queued
 WHERE state = 'queued' AND hand_over IS NOT NULL AND not_before > :now;
 
 -- name: task_waits
--- What keeps queued tasks from starting: other tasks, their time, their queue and the place in it.
-WITH held AS MATERIALIZED (
-    SELECT t.seq, t.id, t.queue,
+-- What keeps queued tasks from starting: other tasks, their time, their queue and the place in it, and
+-- how many of their owner run.
+WITH full_up (owner, most) AS MATERIALIZED (
+    SELECT owner, most FROM (
+        SELECT owner, count(*) AS running,
+               (SELECT l.running FROM owner_limit l WHERE l.owner IN (r.owner, '')
+                ORDER BY l.owner = '' LIMIT 1) AS most
+        FROM task r INDEXED BY task_running WHERE state IN ('running', 'input_required')
+        GROUP BY owner) AS counted
+    WHERE running >= most
+), held AS MATERIALIZED (
+    SELECT t.seq, t.id, t.queue, t.priority,
+           (SELECT most FROM full_up WHERE full_up.owner = t.owner) AS most,
            iif(t.not_before > :now AND t.not_before <= :latest, t.not_before, NULL) AS due,
            iif(t.after IS NULL, '[]',
                (SELECT json_group_array(d.id) FROM json_each(t.after) a
                 JOIN task d ON d.id = a.value WHERE d.finished_at IS NULL)) AS others
     FROM task t INDEXED BY task_queued
     WHERE t.state = 'queued'
-      AND (t.queue IS NOT NULL OR t.after IS NOT NULL OR t.not_before IS NOT NULL)
+      AND (t.queue IS NOT NULL OR t.after IS NOT NULL OR t.not_before IS NOT NULL
+           OR t.owner IN (SELECT owner FROM full_up))
 ), free AS MATERIALIZED (
     SELECT name, paused, width - (
                SELECT count(*) FROM task r
@@ -101,23 +128,26 @@ WITH held AS MATERIALIZED (
     FROM queue q
 ), placed AS (
     SELECT held.*, due IS NULL AND others = '[]' AS next,
-           row_number() OVER (PARTITION BY queue, due IS NULL AND others = '[]' ORDER BY seq) AS place
+           row_number() OVER (PARTITION BY queue, due IS NULL AND others = '[]' ORDER BY priority DESC, seq) AS place
     FROM held
 )
-SELECT id, others, due, queue, free.paused, iif(next, place, NULL)
+SELECT id, others, due, queue, free.paused, iif(next AND queue IS NOT NULL, place, NULL), most
 FROM placed LEFT JOIN free ON free.name = placed.queue
-WHERE NOT next OR (queue IS NOT NULL AND (free.paused OR place > free.places));
+WHERE NOT next OR most IS NOT NULL
+   OR (queue IS NOT NULL AND (free.paused OR place > free.places));
 
 -- name: tasks_claim
--- Those of many that are queued and have a place in their queue: → running. How many events each has
+-- Those of many that are queued and have a place in their queue and beside others of their owner: →
+-- running. How many events each has
 -- now. What waited for an application has found one.
 UPDATE task SET state = 'running',
                 detail = iif(hand_over IS NULL, NULL, detail),
                 started_at = max(:now, created_at), boot_id = w.value ->> 2,
                 started_boot = w.value ->> 3, pid = w.value ->> 4, cgroup = w.value ->> 5,
                 memory_cgroup = w.value ->> 6, worker = w.value ->> 7, events = events + 1
-FROM (SELECT t.seq AS wanted_seq, t.queue AS wanted_queue, c.value,
-             row_number() OVER (PARTITION BY t.queue ORDER BY c.key) AS turn
+FROM (SELECT t.seq AS wanted_seq, t.queue AS wanted_queue, t.owner AS wanted_owner, c.value,
+             row_number() OVER (PARTITION BY t.queue ORDER BY c.key) AS turn,
+             row_number() OVER (PARTITION BY t.owner ORDER BY c.key) AS owner_turn
       FROM json_each(:wanted) c CROSS JOIN task t ON t.id = c.value ->> 0
       WHERE t.attempt = c.value ->> 1 AND t.state = 'queued') w
 WHERE seq = w.wanted_seq AND (w.wanted_queue IS NULL OR EXISTS (
@@ -125,6 +155,11 @@ WHERE seq = w.wanted_seq AND (w.wanted_queue IS NULL OR EXISTS (
           WHERE q.name = w.wanted_queue AND NOT q.paused AND w.turn <= q.width - (
               SELECT count(*) FROM task r
               WHERE r.queue = q.name AND r.state IN ('running', 'input_required'))))
+  AND coalesce((SELECT owner_turn <= l.running - (
+                    SELECT count(*) FROM task r WHERE r.owner = wanted_owner
+                    AND r.state IN ('running', 'input_required'))
+                FROM owner_limit l WHERE l.owner IN (wanted_owner, '')
+                ORDER BY l.owner = '' LIMIT 1), true)
 RETURNING events, {changed};
 
 -- name: tasks_to_end
@@ -314,41 +349,56 @@ WHERE key = :key AND state IN ('pending', 'claimed', 'failed')
 RETURNING seq;
 
 -- name: signals_to_push
--- For each channel that is not busy the oldest that was never tried, else the oldest that is due.
-WITH RECURSIVE open_channel (name) AS (
-    SELECT min(channel) FROM signal
-    WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+-- For each channel through which nothing goes at present the oldest that was never tried, else the
+-- oldest that is due.
+WITH RECURSIVE open_channel (owner, name) AS (
+    SELECT owner, channel FROM (
+        SELECT owner, channel FROM signal INDEXED BY signal_to_push
+        WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+        ORDER BY owner, channel LIMIT 1) AS lowest
     UNION ALL
-    SELECT (SELECT min(channel) FROM signal WHERE channel > name
-              AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'))
-    FROM open_channel WHERE name IS NOT NULL)
+    SELECT s.owner, s.channel FROM open_channel o CROSS JOIN signal s ON s.seq = (
+        SELECT seq FROM signal INDEXED BY signal_to_push
+        WHERE (owner, channel) > (o.owner, o.name)
+          AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+        ORDER BY owner, channel, seq LIMIT 1))
 SELECT first FROM (
     SELECT coalesce(
-        (SELECT seq FROM signal INDEXED BY signal_to_push WHERE channel = name
+        (SELECT seq FROM signal INDEXED BY signal_to_push WHERE owner = o.owner AND channel = o.name
            AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
            AND +state = 'pending' AND lease_until IS NULL ORDER BY seq LIMIT 1),
-        (SELECT seq FROM signal INDEXED BY signal_to_push WHERE channel = name
+        (SELECT seq FROM signal INDEXED BY signal_to_push WHERE owner = o.owner AND channel = o.name
            AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
            AND (lease_boot <> :boot OR lease_until <= :boot_now) ORDER BY seq LIMIT 1)) AS first
-    FROM open_channel WHERE name NOT IN (SELECT value FROM json_each(:busy)))
+    FROM open_channel o
+    WHERE NOT EXISTS (SELECT 1 FROM signal c INDEXED BY signal_claimed WHERE c.state = 'claimed'
+                      AND +c.owner = o.owner AND +c.channel = o.name
+                      AND c.lease_boot = :boot AND c.lease_until > :boot_now)) AS oldest
 WHERE first IS NOT NULL ORDER BY first LIMIT :limit;
 
 -- name: signals_next_push
--- In boot time, when the next one can be claimed for a channel that is not busy.
-WITH RECURSIVE open_channel (name) AS (
-    SELECT min(channel) FROM signal
-    WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+-- In boot time, when the next one can be claimed, unless what is held is over before.
+WITH RECURSIVE open_channel (owner, name) AS (
+    SELECT owner, channel FROM (
+        SELECT owner, channel FROM signal INDEXED BY signal_to_push
+        WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+        ORDER BY owner, channel LIMIT 1) AS lowest
     UNION ALL
-    SELECT (SELECT min(channel) FROM signal WHERE channel > name
-              AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'))
-    FROM open_channel WHERE name IS NOT NULL)
+    SELECT s.owner, s.channel FROM open_channel o CROSS JOIN signal s ON s.seq = (
+        SELECT seq FROM signal INDEXED BY signal_to_push
+        WHERE (owner, channel) > (o.owner, o.name)
+          AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
+        ORDER BY owner, channel, seq LIMIT 1))
 SELECT min(coalesce(
-    (SELECT 0 FROM signal INDEXED BY signal_to_push WHERE channel = name
+    (SELECT max(c.lease_until) FROM signal c INDEXED BY signal_claimed WHERE c.state = 'claimed'
+       AND +c.owner = o.owner AND +c.channel = o.name
+       AND c.lease_boot = :boot AND c.lease_until > :boot_now),
+    (SELECT 0 FROM signal INDEXED BY signal_to_push WHERE owner = o.owner AND channel = o.name
        AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
        AND (lease_until IS NULL OR lease_boot <> :boot) LIMIT 1),
-    (SELECT min(lease_until) FROM signal INDEXED BY signal_to_push WHERE channel = name
+    (SELECT min(lease_until) FROM signal INDEXED BY signal_to_push WHERE owner = o.owner AND channel = o.name
        AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'))))
-FROM open_channel WHERE name NOT IN (SELECT value FROM json_each(:busy));
+FROM open_channel o;
 
 -- name: signal_resend
 -- A dead letter, or one that waits for its next try, is sent now; not where its channel is gone,
@@ -462,7 +512,8 @@ WHERE channel = :name AND channel <> 'inbox' AND state IN ('pending', 'claimed',
 
 -- name: tasks_before_begin
 -- What has to be known before many begin: the last number, which of the ids are taken, and how many
--- are active of each sort. Parked calls are counted apart from runs that were meant to go on.
+-- are active of each sort, and of each owner what may run and what does. Parked calls are counted
+-- apart from runs that were meant to go on.
 SELECT (SELECT coalesce(max(seq), 0) FROM task),
        (SELECT json_group_array(t.id) FROM json_each(:ids) w CROSS JOIN task t ON t.id = w.value),
        (SELECT json_group_array((
@@ -471,15 +522,22 @@ SELECT (SELECT coalesce(max(seq), 0) FROM task),
               AND state IN ('queued', 'running', 'input_required')
               AND NOT (state = 'queued' AND schedule IS NOT NULL AND after IS NOT NULL)
               AND (parked_at IS NOT NULL) = (s.value ->> 3)))
-        FROM jsonb_each(:sorts) s);
+        FROM jsonb_each(:sorts) s),
+       (SELECT json_group_array(json_array(
+            (SELECT l.running FROM owner_limit l WHERE l.owner IN (o.value ->> 0, '')
+             ORDER BY l.owner = '' LIMIT 1),
+            (SELECT count(*) FROM task WHERE owner = o.value ->> 0
+             AND state IN ('running', 'input_required'))))
+        FROM jsonb_each(:owners) o);
 
 -- name: tasks_begin
 -- Tasks that run from the start in the process that writes them.
 INSERT INTO task (seq, id, owner, session, kind, title, spec, created_at, started_at, max_runtime_s,
-                  parent, schedule, boot_id, started_boot, pid, worker, parked_at, state, events)
+                  parent, schedule, boot_id, started_boot, pid, worker, parked_at, priority, state,
+                  events)
 SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
        value ->> 7, value ->> 7, value ->> 8, value ->> 9, value ->> 10, value ->> 11,
-       value ->> 12, value ->> 13, value ->> 14, value ->> 15, 'running', 2
+       value ->> 12, value ->> 13, value ->> 14, value ->> 15, value ->> 16, 'running', 2
 FROM jsonb_each(:rows);
 
 -- name: events_insert
@@ -507,7 +565,7 @@ SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
 WHERE t.state = 'queued' AND t.kind IN ('tool', 'agent') AND t.hand_over IS NULL
   AND (t.after IS NULL OR NOT EXISTS (SELECT 1 FROM json_each(t.after) a
                                       JOIN task d ON d.id = a.value WHERE d.finished_at IS NULL))
-ORDER BY t.seq LIMIT :limit;
+ORDER BY t.priority DESC, t.seq LIMIT :limit;
 
 -- name: schedule_find
 -- By the beginning of the id.

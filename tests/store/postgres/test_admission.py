@@ -1,0 +1,247 @@
+"""X10: who is let into the engine, and when: owners and sessions in turn, as places free up."""
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from backburner.model.order import Order
+from backburner.model.task import Task
+from backburner.store.postgres.admission import RESERVE
+from backburner.store.postgres.store import PostgresStore
+from backburner.store.protocol import Scope
+from tests.store.conformance.making import ENDINGS, PLACE, PLENTY, new_task
+from tests.store.postgres.test_database import run
+
+_numbers = itertools.count(1)
+
+MANY = """
+    INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, hand_over, events)
+    SELECT 'many_' || n, 'hog', 'session_' || n %% 7, 'shell', 't', '{}', 'queued', n, 'x', 1
+    FROM generate_series(%d, %d) n
+"""
+
+
+def machine(address: str, places: int, *, routes: str = "default", name: str | None = None) -> str:
+    """One that lives and takes on so many at once."""
+    name = name or f"nd_{next(_numbers)}"
+    run(
+        address,
+        f"WITH w AS (INSERT INTO procrastinate_workers DEFAULT VALUES RETURNING id) "
+        f"INSERT INTO node (id, worker, routes, places) SELECT '{name}', id, '{{{routes}}}', "
+        f"{places} FROM w ON CONFLICT (id) DO UPDATE SET worker = excluded.worker, "
+        "places = excluded.places",
+    )
+    return name
+
+
+def let_in(address: str) -> list[str]:
+    """What the engine has, in the order that it takes it."""
+    rows = run(address, "SELECT args ->> 'task' FROM procrastinate_jobs ORDER BY id")
+    return [str(task) for (task,) in rows]
+
+
+async def start(store: PostgresStore, owner: str, session: str = "chat", **order: Any) -> Task:
+    new = new_task(scope=Scope(owner, session), order=Order(**order))
+    return await store.create(new, limit=PLENTY)
+
+
+async def end_one(store: PostgresStore, address: str, node: str) -> str:
+    """A machine takes the oldest of what the engine has, and ends it."""
+    task_id = let_in(address)[0]
+    run(address, f"DELETE FROM procrastinate_jobs WHERE args ->> 'task' = '{task_id}'")
+    run(address, f"UPDATE task SET node = '{node}' WHERE id = '{task_id}'")
+    assert await store.claim(task_id, 1, PLACE) is not None
+    assert await store.finish(task_id, 1, ENDINGS["succeeded"]) is not None
+    return task_id
+
+
+async def ended_owners(
+    store: PostgresStore, address: str, node: str, count: int
+) -> list[tuple[str, str]]:
+    """Whose tasks end, one after the other."""
+    found: list[tuple[str, str]] = []
+    for _ in range(count):
+        task = await store.get(await end_one(store, address, node))
+        assert task is not None
+        found.append((task.owner, task.session))
+    return found
+
+
+async def test_x10_only_as_many_are_let_in_as_there_are_places(
+    store: PostgresStore, address: str
+) -> None:
+    tasks = [await start(store, "ada") for _ in range(RESERVE + 6)]
+    assert let_in(address) == [task.id for task in tasks[:RESERVE]], "nobody is there yet"
+    node = machine(address, 3)
+    await start(store, "ada")
+    assert len(let_in(address)) == RESERVE + 3
+    await end_one(store, address, node)
+    assert len(let_in(address)) == RESERVE + 3, "its place is given on in the same commit"
+
+
+async def test_x10_an_owner_with_thousands_does_not_starve_the_next(
+    store: PostgresStore, address: str
+) -> None:
+    node = machine(address, 2)
+    run(address, MANY % (1, 10_000))
+    await start(store, "hog")
+    others = [await start(store, name) for name in ("ada", "zoe")]
+    served = await ended_owners(store, address, node, RESERVE + 2 + 5)
+    assert {"ada", "zoe"} <= {owner for owner, _ in served}
+    assert [task.id for task in others if task.id in let_in(address)] == []
+
+
+async def test_x10_owners_take_turns_and_so_do_their_sessions(
+    store: PostgresStore, address: str
+) -> None:
+    node = machine(address, 1)
+    for _ in range(20):
+        await start(store, "ada", "one")
+    for _ in range(10):
+        await start(store, "ada", "two")
+        await start(store, "bob", "chat")
+    before = RESERVE + 1  # was let in before there was anybody else
+    served = (await ended_owners(store, address, node, before + 12))[before:]
+    assert Counter(owner for owner, _ in served) == {"ada": 6, "bob": 6}
+    assert Counter(session for owner, session in served if owner == "ada") == {"one": 3, "two": 3}
+    assert all(first != second for first, second in itertools.pairwise(served))
+
+
+async def test_x10_priority_orders_what_is_an_owners_and_lets_nobody_push_in(
+    store: PostgresStore, address: str
+) -> None:
+    node = machine(address, 1)
+    for _ in range(RESERVE + 1):
+        await start(store, "ada")
+    low = await start(store, "ada", priority=-1)
+    high = [await start(store, "ada", f"s{n}", priority=9) for n in range(3)]
+    bob = await start(store, "bob")
+    for _ in range(RESERVE + 1):
+        await end_one(store, address, node)
+    order = [await end_one(store, address, node) for _ in range(5)]
+    assert order[-1] == low.id
+    assert set(order[:4]) == {bob.id, *(task.id for task in high)}
+    assert order.index(bob.id) <= 1, "whatever priority others give themselves"
+
+
+async def test_x10_no_more_of_an_owner_are_let_in_than_may_run(
+    store: PostgresStore, address: str
+) -> None:
+    machine(address, 50)
+    await store.set_owner_limit("ada", 2)
+    mine = [await start(store, "ada") for _ in range(5)]
+    other = await start(store, "bob")
+    assert let_in(address) == [mine[0].id, mine[1].id, other.id]
+    await store.claim(mine[0].id, 1, PLACE)
+    await store.finish(mine[0].id, 1, ENDINGS["exit"])
+    assert mine[2].id in let_in(address)
+    await store.set_owner_limit("ada", 4)
+    assert {task.id for task in mine[1:]} <= set(let_in(address))
+
+
+async def test_x10_what_nobody_has_taken_is_called_back_when_the_rules_change(
+    store: PostgresStore, address: str
+) -> None:
+    machine(address, 50, routes="default,q")
+    await store.set_queue("q", 5)
+    in_queue = [await start(store, "ada", queue="q") for _ in range(3)]
+    plain = [await start(store, "bob") for _ in range(3)]
+    assert len(let_in(address)) == 6
+    await store.pause_queue("q", paused=True)
+    assert let_in(address) == [task.id for task in plain]
+    await store.set_owner_limit("bob", 1)
+    assert let_in(address) == [plain[0].id]
+    await store.pause_queue("q", paused=False)
+    await store.set_owner_limit("bob", None)
+    assert set(let_in(address)) == {task.id for task in (*in_queue, *plain)}
+
+
+async def test_x10_a_queue_has_places_of_its_own_machines_only(
+    store: PostgresStore, address: str
+) -> None:
+    machine(address, 20)
+    machine(address, 2, routes="gpu")
+    await store.set_queue("gpu", 100)
+    for _ in range(RESERVE + 5):
+        await start(store, "ada", queue="gpu")
+    assert len(let_in(address)) == RESERVE + 2
+
+
+async def test_x10_nothing_is_stuck_when_machines_go_and_come_with_other_places(
+    store: PostgresStore, address: str
+) -> None:
+    node = machine(address, 1)
+    tasks = [await start(store, "ada") for _ in range(3 * RESERVE)]
+    run(address, f"UPDATE node SET draining = true WHERE id = '{node}'")
+    run(address, "DELETE FROM procrastinate_workers")
+    served = {await end_one(store, address, "nd_other") for _ in range(RESERVE)}
+    assert len(let_in(address)) >= RESERVE, "a reserve is always there"
+    machine(address, 4, name=node)
+    run(address, f"UPDATE node SET draining = false WHERE id = '{node}'")
+    while let_in(address):
+        served.add(await end_one(store, address, node))
+    assert served == {task.id for task in tasks}
+
+
+async def test_x9_what_waits_for_others_is_let_in_after_the_last_of_them(
+    store: PostgresStore, address: str
+) -> None:
+    machine(address, 50)
+    first, second = await start(store, "ada"), await start(store, "ada")
+    then = await start(store, "ada", after=(first.id, second.id))
+    chain = await start(store, "ada", after=(then.id,))
+    for task in (first, second, then):
+        assert {then.id, chain.id} & set(let_in(address)) <= {task.id}
+        await store.claim(task.id, 1, PLACE)
+        await store.finish(task.id, 1, ENDINGS["succeeded"])
+    assert let_in(address)[-1] == chain.id
+
+
+async def test_x9_what_waits_in_vain_goes_to_a_machine_though_its_queue_is_paused(
+    store: PostgresStore, address: str
+) -> None:
+    await store.set_queue("q", 1)
+    await store.pause_queue("q", paused=True)
+    first, second = await start(store, "ada"), await start(store, "ada")
+    vain = await start(store, "ada", queue="q", after=(first.id, second.id))
+    await store.request_stop(first.id, Scope("ada"), 0)
+    assert vain.id in let_in(address)
+
+
+def blocks(address: str) -> int:
+    """How many pages one look at what may be let in touches."""
+    plan = run(
+        address,
+        "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF) "
+        f"SELECT * FROM admit(1, 2, '{{}}', '{{}}', {RESERVE})",
+    )
+    text = "\n".join(str(line) for (line,) in plan)
+    found: Sequence[str] = re.findall(r"(?:hit|read)=(\d+)", text.split("Planning")[0])
+    return sum(map(int, found))
+
+
+@pytest.mark.slow
+async def test_x10_letting_in_costs_the_same_with_a_hundred_thousand_waiting(
+    store: PostgresStore, address: str
+) -> None:
+    """Counted in pages, which are the same on every machine, busy or not."""
+    machine(address, 10)
+    await start(store, "ada")
+    run(address, MANY % (1, 1_000))
+    run(address, "ANALYZE task")
+
+    def cost() -> int:
+        run(address, "UPDATE node SET places = places + 5")
+        return blocks(address)
+
+    blocks(address)
+    few = cost()
+    run(address, MANY % (1_001, 100_000))
+    run(address, "ANALYZE task")
+    blocks(address)
+    many = cost()
+    assert many < 3 * few, f"{few} pages with 1,000 waiting, {many} with 100,000"

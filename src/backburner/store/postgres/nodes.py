@@ -49,7 +49,6 @@ class Nodes(Changes):
 
     async def put_node(self, node: Node, worker: int) -> None:
         """It is the engine's worker of that number from now on."""
-<<<<<<< HEAD
         values = {
             "id": node.id,
             "worker": worker,
@@ -60,7 +59,7 @@ class Nodes(Changes):
             "queues": to_json(node.queues),
             "tools": to_json(node.tools),
             "agents": to_json(node.agents),
-            "lines": to_json(lines_of(node)),
+            "routes": to_json(routes_of(node)),
             "places": node.places,
             "draining": node.draining,
         }
@@ -71,23 +70,6 @@ class Nodes(Changes):
         """What it has at present."""
         rows = await self._look(lambda read: read.rows("node_kept", node=node_id))
         return [to_task(row) for row in rows]
-=======
-        await self._count(
-            "node_put",
-            id=node.id,
-            worker=worker,
-            kind=node.kind,
-            machine=node.machine,
-            pid=node.pid,
-            silent_s=float(node.silent_s),
-            queues=to_json(node.queues),
-            tools=to_json(node.tools),
-            agents=to_json(node.agents),
-            routes=to_json(routes_of(node)),
-            places=node.places,
-            draining=node.draining,
-        )
->>>>>>> 2caa393
 
     async def remove_node(self, node_id: str) -> None:
         """It has gone in order, and nothing of it is left to see to."""

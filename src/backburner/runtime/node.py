@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from backburner.model.errors import Conflict, StoreError
+from backburner.model.errors import Conflict, StoreError, StoreUnusable
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.node import Node as NodeRow
@@ -121,6 +121,11 @@ class Node:
         try:
             while not serving.done() or not self._worker.idle:
                 await self._look()
+                if self._store.outdated:
+                    raise StoreUnusable(
+                        "a newer Backburner has changed the record; what runs here goes on",
+                        remedy="upgrade this machine, and start its worker with the same home",
+                    )
             await serving
         finally:
             for each in (serving, *beside):

@@ -7,7 +7,7 @@ from backburner.model import clock
 from backburner.model.node import Node, NodeKind, Offer, SeenNode
 from backburner.model.states import Kind
 from backburner.model.task import Task
-from backburner.store.engine import line_of_node, line_of_queue, line_of_work
+from backburner.store.engine import route_of_node, route_of_queue, route_of_work
 from backburner.store.record.changes import Changes
 from backburner.store.record.rows import to_json, to_task
 from backburner.store.record.transaction import Row, Statements

@@ -37,7 +37,8 @@ class EngineWorker:
         report: Callable[[str], None],
     ) -> None:
         """``appear`` is told under which number it works, each time that it begins anew."""
-        logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # we report ourselves
+        for name in ("procrastinate", "psycopg.pool"):  # we report ourselves
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         self._connection = EngineConnection(address, report)
         self._app = procrastinate.App(connector=self._connection)
         self._routes = list(routes)
@@ -76,8 +77,7 @@ class EngineWorker:
                 if self._leaving:
                     await asyncio.wait(self._leaving)
             finally:
-                for carrying in self._carrying:
-                    carrying.cancel()
+                self._let_go()
                 if self._leaving:
                     await asyncio.wait(self._leaving)
 
@@ -135,14 +135,20 @@ class EngineWorker:
                 worker.stop()
                 self._leaving.add(running)
                 running.add_done_callback(self._left)
-        except BaseException:
+        except BaseException as error:
             worker.shutdown_graceful_timeout = _LETS_GO_S
+            if isinstance(error, asyncio.CancelledError):
+                self._let_go()  # a worker that was drained waits for its jobs, whatever it is told
             running.cancel()
             await asyncio.wait([running])
             raise
         finally:
             other_routes.cancel()
             self.number = None
+
+    def _let_go(self) -> None:
+        for carrying in self._carrying:
+            carrying.cancel()
 
     def _left(self, running: "asyncio.Task[None]") -> None:
         self._leaving.discard(running)

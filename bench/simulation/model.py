@@ -39,8 +39,8 @@ class Costs:
     caller_s: float
     """Processor time of the program that starts it."""
     turn_s: float = 0.0
-    """That a place waits between two tasks beside all that: notices, the engine's own questions, the
-    start of a process."""
+    """That a place waits between two tasks beside all that: notices, the engine's own questions,
+    the start of a process."""
     changes: int = 4
     """Of the record for a task: it is created, taken, claimed, and it ends."""
 

@@ -750,6 +750,13 @@ WHERE job.status = 'doing' AND job.task_name = :name
   AND NOT EXISTS (SELECT 1 FROM procrastinate_events e WHERE e.job_id = job.id AND e.type = 'started'
                   AND e.at > clock_timestamp() - :silent_s * interval '1 second');
 
+-- name: jobs_left_behind
+-- What the last worker of a node was given and had not taken when it died.
+SELECT t.id, t.attempt FROM node n JOIN procrastinate_jobs job ON job.worker_id = n.worker
+JOIN task t ON t.id = job.args ->> 'task' AND t.attempt = (job.args ->> 'attempt')::bigint
+WHERE n.id = :node AND job.status = 'doing' AND job.task_name = :name AND t.state = 'queued'
+  AND t.node IS NULL;
+
 -- name: node_put
 INSERT INTO node (id, worker, kind, machine, pid, silent_s, queues, tools, agents, routes, places,
                   draining)

@@ -29,7 +29,7 @@ from backburner.store.protocol import Scope, Store
 from backburner.work import handover
 
 _REST_S = 0.05
-"""Changes come in crowds: one look for all of those of a moment. It puts off nothing that is due."""
+"""Changes come in crowds: one look for all of a moment. It puts off nothing that is due."""
 
 _AT_ONCE = 100
 _ALL = 100_000

@@ -84,6 +84,8 @@ class EngineConnection(procrastinate.PsycopgConnector):
                 cause = error.__cause__
                 if cause is None or isinstance(cause, PoolClosed) or not is_lost(cause):
                     raise
+                if isinstance(error.__cause__, PoolClosed):  # this worker leaves
+                    raise
                 if not reported:
                     self._report(f"the engine waits for the database: {cause}")
                     reported = True

@@ -1,4 +1,4 @@
-"""E10: what is sealed is opened with the same key, for what it belongs to, and nowhere else."""
+"""D9: what is sealed is opened with the same key, for what it belongs to, and nowhere else."""
 
 import pytest
 

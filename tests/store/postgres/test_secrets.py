@@ -1,4 +1,4 @@
-"""E10: what a start is given lies apart from its row, and no longer than it is needed."""
+"""D9: what a start is given lies apart from its row, and no longer than it is needed."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def everywhere(address: str) -> str:
     return "".join(repr(run(address, f"SELECT * FROM {table}")) for (table,) in tables)
 
 
-async def test_e10_it_lies_apart_until_the_task_has_ended(
+async def test_d9_it_lies_apart_until_the_task_has_ended(
     store: PostgresStore, address: str
 ) -> None:
     new = replace(new_task(order=Order(retries=1)), hand_over=GIVEN)
@@ -55,7 +55,7 @@ async def test_e10_it_lies_apart_until_the_task_has_ended(
 
 
 @pytest.mark.parametrize("how", ["stopped", "at once", "used"])
-async def test_e10_it_goes_however_the_task_goes(
+async def test_d9_it_goes_however_the_task_goes(
     store: PostgresStore, address: str, how: str
 ) -> None:
     new = replace(new_task(), hand_over=GIVEN)
@@ -71,7 +71,7 @@ async def test_e10_it_goes_however_the_task_goes(
     assert kept(address) == []
 
 
-async def test_e10_what_another_attempt_brings_takes_its_place(
+async def test_d9_what_another_attempt_brings_takes_its_place(
     store: PostgresStore, address: str
 ) -> None:
     task = await store.create(replace(new_task(), hand_over=GIVEN), limit=PLENTY)
@@ -80,7 +80,7 @@ async def test_e10_what_another_attempt_brings_takes_its_place(
     assert kept(address) == ["plain:other"]
 
 
-async def test_e10_schedules_workers_and_channels_keep_theirs_as_long_as_they_are(
+async def test_d9_schedules_workers_and_channels_keep_theirs_as_long_as_they_are(
     store: PostgresStore, address: str
 ) -> None:
     later = clock.now() + 3600 * clock.SECOND

@@ -104,7 +104,7 @@ async def test_d9_what_env_gives_is_nowhere_but_with_the_command(
 ) -> None:
     session = shared.session("chat", owner="ada")
     command = (
-        f'echo "got ${{#API_TOKEN}}"; touch {tmp_path}/began; '
+        f'echo "got ${{#API_TOKEN}} ${{BACKBURNER_SECRET-nothing}}"; touch {tmp_path}/began; '
         f"while [ ! -e {tmp_path}/go ]; do sleep 0.05; done"
     )
     task = await session.run(command, env={"API_TOKEN": "hunter2hunter2"})
@@ -115,7 +115,7 @@ async def test_d9_what_env_gives_is_nowhere_but_with_the_command(
     await wait_until_async(lambda: secrets_kept(address) == 0)
     (tmp_path / "go").touch()
     await task.wait(timeout=60)
-    assert (await task.output()).text == "got 14\n"
+    assert (await task.output()).text == "got 14 nothing\n"
     assert "hunter2" not in whole_record(address)
 
 

@@ -37,8 +37,8 @@ screenshots: $(STAMP) dashboard ## The pictures in docs/screenshots
 	scripts/browser.sh
 	$(BIN)/python demo/screenshots.py
 
-services: $(STAMP) ## Servers that tests start (redis-server, PostgreSQL)
-	scripts/services.sh redis postgres
+services: $(STAMP) ## Servers that tests start (redis-server, PostgreSQL, PgBouncer)
+	scripts/services.sh redis postgres pgbouncer
 
 adapters: ## The frameworks that there are adapters for, in .adapters-venv
 	PYTHON=$(PYTHON) scripts/adapters.sh
@@ -50,7 +50,7 @@ mcp-proofs: $(STAMP) ## Others' tests and clients of MCP against our server
 test: $(STAMP) ## The whole suite, with short campaigns
 	-$(BIN)/python hatch_build.py
 	-scripts/browser.sh
-	-scripts/services.sh redis postgres
+	-scripts/services.sh redis postgres pgbouncer
 	-PYTHON=$(PYTHON) scripts/adapters.sh
 	$(PYTEST) -m "not faults"
 
@@ -58,7 +58,7 @@ test-quick: $(STAMP) ## Under a minute
 	$(PYTEST) -m "not slow and not faults"
 
 test-faults: $(STAMP) ## The long campaigns
-	-scripts/services.sh redis postgres
+	-scripts/services.sh redis postgres pgbouncer
 	-PYTHON=$(PYTHON) scripts/adapters.sh
 	$(PYTEST) -m faults --timeout 3600
 

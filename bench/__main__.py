@@ -39,6 +39,7 @@ from bench.measure import Effort, Row
 from bench.peers import tool_runs
 from bench.shared import growth, latency, logs, reach
 from bench.shared import throughput as shared_throughput
+from bench.simulation import check as simulation
 from bench.table import table
 from bench.workspace import file_system, workspace
 
@@ -68,6 +69,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "machines-growth": growth.run,
     "machines-logs": logs.run,
     "machines-reach": reach.run,
+    "simulation": simulation.run,
 }
 
 KEEPER_IDLE_S = 600

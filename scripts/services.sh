@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/services.sh [redis] [postgres]: installs servers, redis unless told; starts nothing.
+# scripts/services.sh [redis] [postgres] [pgbouncer]: installs servers, redis unless told; starts nothing.
 # Tests run redis-server as a job, because it daemonises and rewrites its title, and start a PostgreSQL
 # of their own; benchmarks compare with systems that need one of the two. As root from the
 # distribution, else from a wheel into .services/.
@@ -14,6 +14,7 @@ present() {
         redis) command -v redis-server >/dev/null || [ -x .services/bin/redis-server ] ;;
         postgres) command -v postgres >/dev/null || compgen -G '/usr/lib/postgresql/*/bin/postgres' \
             >/dev/null || [ -x .services/pgserver/pginstall/bin/postgres ] ;;
+        pgbouncer) [ -x /usr/sbin/pgbouncer ] || command -v pgbouncer >/dev/null ;;
     esac
 }
 
@@ -27,6 +28,7 @@ from_distribution() {
     case $1 in
         redis) package=redis-server unit=redis-server ;;
         postgres) package=postgresql unit=postgresql ;;
+        pgbouncer) package=pgbouncer unit=pgbouncer ;;
     esac
     export DEBIAN_FRONTEND=noninteractive
     # Debian starts a service that it installs, unless this file says no (101).
@@ -59,6 +61,7 @@ from_wheel() {
             wheel pgserver bench/peers/constraints.txt || return 1
             .services/pgserver/pginstall/bin/postgres --version >/dev/null
             ;;
+        pgbouncer) return 1 ;; # there is no wheel of it
     esac
 }
 

@@ -2,12 +2,12 @@
 
 import contextlib
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Generator
 from pathlib import Path
 
+from tests.ports import free_port
 from tests.waiting import wait_until
 
 BUCKET = "backburner-test"
@@ -16,9 +16,7 @@ BUCKET = "backburner-test"
 @contextlib.contextmanager
 def s3_server(log: Path) -> Generator[dict[str, str]]:
     """While the block lasts; gives the environment with which clients reach it."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     environment = {
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from backburner.model import clock
 from backburner.model.ending import Ending
-from backburner.model.errors import Conflict, StoreError
+from backburner.model.errors import Conflict, StoreError, StoreUnusable
 from backburner.model.events import EventKind
 from backburner.model.home import Home
 from backburner.model.limits import Settings
@@ -162,6 +162,11 @@ class Node:
         try:
             while not fetching.done() or not self._worker.idle:
                 await self._look()
+                if self._store.outdated:
+                    raise StoreUnusable(
+                        "a newer Backburner has changed the record; what runs here goes on",
+                        remedy="upgrade this machine, and start its worker with the same home",
+                    )
             await fetching
         finally:
             self._unsubscribe()

@@ -16,7 +16,7 @@ from backburner.model.order import Order
 from backburner.model.states import State
 from backburner.model.task import Task
 from backburner.store.engine import Job
-from backburner.store.postgres.connection import connect, conninfo
+from backburner.store.postgres.connection import connect, conninfo, settings
 from backburner.store.postgres.engine import TASK, Procrastinate
 from backburner.store.postgres.node import open_node
 from backburner.store.postgres.statements import Statements
@@ -130,9 +130,13 @@ async def test_x10_workers_of_procrastinate_get_each_attempt_once(
     """Woken by its own notification, not by its interval; who was killed is found stalled."""
     taken: list[tuple[str, int]] = []
 
+    async def configure(connection: psycopg.AsyncConnection[Any]) -> None:
+        await connection.execute(settings(address))
+        await connection.commit()
+
     def worker() -> procrastinate.App:
         connector = procrastinate.PsycopgConnector(
-            conninfo=conninfo(address), min_size=1, max_size=3
+            conninfo=conninfo(address), min_size=1, max_size=3, configure=configure
         )
         app = procrastinate.App(connector=connector)
 

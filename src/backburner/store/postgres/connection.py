@@ -5,6 +5,7 @@ transaction that is left open ends; no error holds a password.
 """
 
 import contextlib
+import re
 from collections.abc import Generator
 from typing import Any
 
@@ -55,17 +56,16 @@ _LINE = {
 }
 
 
+_CHOSEN = re.compile(r"(?:-c\s*|--)(\w+)=")
+
 Connection = psycopg.Connection[tuple[Any, ...]]
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 
-def conninfo(address: str, **settings: str) -> str:
-    """What libpq takes, with ``settings`` of the server beside ours; what the address says wins."""
-    both = {**_SETTINGS, **settings}
-    options = " ".join(f"-c {name}={value}" for name, value in both.items())
+def conninfo(address: str) -> str:
+    """What libpq takes; what the address itself says wins."""
     try:
         given = conninfo_to_dict(address)
-        given["options"] = f"{options} {given.get('options') or ''}".strip()
         given.setdefault("application_name", "backburner")
         return make_conninfo("", **{**_LINE, **given})
     except psycopg.ProgrammingError as error:
@@ -75,17 +75,72 @@ def conninfo(address: str, **settings: str) -> str:
         ) from error
 
 
-def connect(address: str, **settings: str) -> Connection:
+def settings(address: str, **more: str) -> bytes:
+    """The first statements on a connection; what the address itself says wins.
+
+    Not options of the connection: a pooler takes none of those.
+    """
+    chosen = set(_CHOSEN.findall(str(conninfo_to_dict(address).get("options") or "")))
+    both = {name: value for name, value in {**_SETTINGS, **more}.items() if name not in chosen}
+    return "; ".join(f"SET {name} = '{value}'" for name, value in both.items()).encode()
+
+
+def connect(address: str, **more: str) -> Connection:
     """A connection that commits by itself, unless a transaction is begun.
 
     psycopg.Error where there is none to be had; the caller may try again.
     """
-    connection = psycopg.connect(conninfo(address, **settings), autocommit=True)
+    connection = psycopg.connect(conninfo(address), autocommit=True)
+    try:
+        connection.execute(settings(address, **more))
+        _refuse_shared_sessions(address, connection)
+    except BaseException:
+        connection.close()
+        raise
     # One type for each kind of value: else a statement is planned anew for each size of number,
     # and what a text is compared with would be checked as if it were to be written.
     connection.adapters.register_dumper(int, Int8Dumper)
     connection.adapters.register_dumper(str, StrDumper)
     return connection
+
+
+_OF_ANOTHER_SESSION = (
+    psycopg.errors.InvalidSqlStatementName,
+    psycopg.errors.DuplicatePreparedStatement,
+)
+"""A statement that was prepared is not there, or one that was not is."""
+
+_own_sessions: set[str] = set()
+"""Addresses at which each connection was found to have a session of its own."""
+
+
+def _refuse_shared_sessions(address: str, connection: Connection) -> None:
+    """StoreUnusable where a pooler gives one session of the database to several connections.
+
+    What one has prepared, listens to or has locked is then found, or missed, by another. Where many
+    clients keep the pooler busy this may not show here; `explain` knows how it shows later.
+    """
+    if address in _own_sessions:
+        return
+    session = _session(connection)
+    if session != connection.info.backend_pid:  # somebody is between
+        with psycopg.connect(conninfo(address), autocommit=True) as other:
+            other.execute(b"BEGIN")  # from here on it has one for itself
+            if _session(other) == session or _session(connection) != session:
+                raise _shared_sessions()
+    _own_sessions.add(address)
+
+
+def _session(connection: Connection) -> int:
+    (row,) = connection.execute(b"SELECT pg_backend_pid()").fetchall()
+    return row[0]
+
+
+def _shared_sessions() -> StoreUnusable:
+    return StoreUnusable(
+        "a pooler in transaction mode is between this program and the database",
+        remedy="connect to the database itself, or to a pool in session mode (pool_mode=session)",
+    )
 
 
 def is_lost(error: BaseException) -> bool:
@@ -115,6 +170,8 @@ def explain(error: psycopg.Error) -> StoreError:
             f"another process has been writing to the record for more than {PATIENCE_S:g} s",
             remedy="see who holds an advisory lock in pg_locks, and end that one",
         )
+    if isinstance(error, _OF_ANOTHER_SESSION):
+        return _shared_sessions()
     if is_lost(error):
         return StoreUnusable(
             f"the database cannot be reached: {said}",

@@ -20,7 +20,7 @@ from procrastinate.connector import Notify
 from procrastinate.exceptions import ConnectorException
 from psycopg_pool import AsyncConnectionPool
 
-from backburner.store.postgres.connection import conninfo, is_lost
+from backburner.store.postgres.connection import conninfo, is_lost, settings
 from backburner.store.postgres.wake import listen
 
 Answer = TypeVar("Answer")
@@ -38,11 +38,17 @@ class EngineConnection(procrastinate.PsycopgConnector):
         self._address = address
         self._report = report
         self._tell: Notify | None = None
+        ours = settings(address, synchronous_commit="off")
+
+        async def configure(connection: psycopg.AsyncConnection[Any]) -> None:
+            await connection.execute(ours)
+
         super().__init__(  # pyright: ignore[reportUnknownMemberType] - half of its types
             pool_factory=_pool,
             # What it says of its jobs is never read as the state of a task, and what a crash
             # takes with it is said anew: it need not be on disk before the worker goes on.
-            conninfo=conninfo(address, synchronous_commit="off"),
+            configure=configure,
+            conninfo=conninfo(address),
             kwargs={"autocommit": True},
             min_size=1,
             max_size=4,

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import psycopg
 from psycopg import Notify, sql
 
-from backburner.store.postgres.connection import conninfo
+from backburner.store.postgres.connection import conninfo, settings
 
 _CHANNEL = "backburner"
 NOTIFY = f"NOTIFY {_CHANNEL}; ".encode()
@@ -67,6 +67,7 @@ async def _listen(
     async with await psycopg.AsyncConnection.connect(
         conninfo(address), autocommit=True
     ) as connection:
+        await connection.execute(settings(address))
         for channel in channels:
             await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
         await heard(None)

@@ -1,0 +1,234 @@
+"""A cell on paper: one database, the workers on it, and programs that start tasks.
+
+What the model knows of the real thing is little, and all of it is measured: there is one writer at
+a time on all machines; what waits in a process is committed together; a commit costs a time that it
+only waits (the disk, the wire) and processor time of the database for each change in it; a task
+costs its worker and its caller processor time; a worker has so many places. Everything else, such
+as reads, is in these times.
+"""
+
+from collections import deque
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import simpy
+
+_TOGETHER = 128
+"""Changes in one commit, as in store/postgres/writer.py."""
+
+_THEN_S = 20.0
+"""For what was begun to end, after the last task was started."""
+
+Flow = Generator[simpy.Event, Any, Any]
+Cores = Any
+"""simpy.Resource, of whose types the half is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Of one task, in seconds."""
+
+    commit_s: float
+    """That a commit waits for the disk and the wire, holding the lock."""
+    database_s: float
+    """Processor time of the database for all that one task changes and asks."""
+    worker_s: float
+    """Processor time of its worker, with the processes that it starts."""
+    caller_s: float
+    """Processor time of the program that starts it."""
+    changes: int = 4
+    """Of the record for a task: it is created, taken, claimed, and it ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The machines of a cell."""
+
+    workers: int
+    places: int
+    """Of each worker."""
+    database_cores: int = 4
+    worker_cores: int = 4
+    """Of each worker's machine."""
+    one_machine: int = 0
+    """So many cores for everything, callers included, where all of it is on one machine."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What happened to the tasks of a cell."""
+
+    started: int = 0
+    ended: int = 0
+    waits_s: list[float] = field(default_factory=list[float])
+    """From the call until the work began."""
+
+
+class Cell:
+    """One database and what is around it."""
+
+    def __init__(self, env: simpy.Environment, costs: Costs, shape: Shape) -> None:
+        self._env = env
+        self._costs = costs
+        one: Cores = simpy.Resource(env, shape.one_machine) if shape.one_machine else None
+        self._database: Cores = one or simpy.Resource(env, shape.database_cores)
+        self._machines: list[Cores] = [
+            one or simpy.Resource(env, shape.worker_cores) for _ in range(shape.workers)
+        ]
+        self._callers = one
+        lock = simpy.Resource(env, 1)
+        self._calling = _Writer(env, costs, lock, self._database)
+        self._writing: list[_Writer] = [
+            _Writer(env, costs, lock, self._database) for _ in range(shape.workers)
+        ]
+        # Of each place its worker: whoever has one free takes the next task.
+        self._free = simpy.Store(env)
+        for number in range(shape.workers):
+            self._free.items.extend([number] * shape.places)
+        Random(1).shuffle(self._free.items)
+        self.tally = Tally()
+
+    def task(self, work_s: float, accepted: Callable[[], object] | None = None) -> Flow:
+        """One, from the call to its end. ``accepted`` is called when the caller has its id."""
+        began = self._env.now
+        self.tally.started += 1
+        if self._callers is not None:
+            yield from self._use(self._callers, self._costs.caller_s)
+        yield self._calling.write()
+        if accepted is not None:
+            accepted()
+        worker: int = yield self._free.get()
+        for _ in range(self._costs.changes - 2):
+            yield self._writing[worker].write()
+        yield from self._use(self._machines[worker], self._costs.worker_s)
+        self.tally.waits_s.append(self._env.now - began)
+        yield self._env.timeout(work_s)
+        yield self._writing[worker].write()
+        yield self._free.put(worker)
+        self.tally.ended += 1
+
+    def _use(self, cores: Cores, time_s: float) -> Flow:
+        with cores.request() as mine:
+            yield mine
+            yield self._env.timeout(time_s)
+
+
+class _Writer:
+    """Of one process: commits what waits together, when it is its turn."""
+
+    def __init__(self, env: simpy.Environment, costs: Costs, lock: Cores, cores: Cores) -> None:
+        self._env = env
+        self._commit_s = costs.commit_s
+        self._change_s = costs.database_s / costs.changes
+        self._lock = lock
+        self._cores = cores
+        self._waiting: deque[simpy.Event] = deque()
+        self._bell = env.event()
+        env.process(self._run())
+
+    def write(self) -> simpy.Event:
+        """Happens when it is on disk."""
+        done = self._env.event()
+        self._waiting.append(done)
+        if not self._bell.triggered:
+            self._bell.succeed()
+        return done
+
+    def _run(self) -> Flow:
+        while True:
+            yield self._bell
+            self._bell = self._env.event()
+            while self._waiting:
+                with self._lock.request() as turn:
+                    yield turn
+                    together = [
+                        self._waiting.popleft() for _ in range(min(_TOGETHER, len(self._waiting)))
+                    ]
+                    with self._cores.request() as core:
+                        yield core
+                        yield self._env.timeout(self._change_s * len(together))
+                    yield self._env.timeout(self._commit_s)
+                for each in together:
+                    each.succeed()
+
+
+def rate_of_batch(
+    costs: Costs, shape: Shape, count: int, *, callers: int, work_s: float = 0.0
+) -> float:
+    """Tasks a second where so many callers hand over so many tasks as fast as they are taken."""
+    env = simpy.Environment()
+    cell = Cell(env, costs, shape)
+    left = iter(range(count))
+
+    def caller() -> Flow:
+        for _ in left:
+            accepted = env.event()
+            env.process(cell.task(work_s, accepted.succeed))
+            yield accepted
+
+    for _ in range(callers):
+        env.process(caller())
+    env.run()
+    assert cell.tally.ended == count
+    return count / env.now
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """What came of a load on many of them."""
+
+    offered: float
+    carried: float
+    hottest: float
+    """Load of the busiest cell, as a share of all divided by their number."""
+    waits_s: list[float]
+
+
+def many_cells(
+    costs: Costs,
+    shape: Shape,
+    *,
+    cells: int,
+    tasks_a_second: float,
+    owners: int,
+    largest: float,
+    work_s: float,
+    for_s: float,
+    seed: int = 1,
+) -> Cells:
+    """Owners are spread over cells by a hash, and some have more to do than others: 1/rank of the
+
+    first, but no more than the share ``largest`` of what is meant for one cell.
+    """
+    random = Random(seed)
+    weights = [0.0] * cells
+    most = largest * sum(1 / rank for rank in range(1, owners + 1)) / cells
+    for rank in range(1, owners + 1):
+        weights[random.randrange(cells)] += min(1 / rank, most)
+    total = sum(weights)
+    tallies: list[Tally] = []
+    for weight in weights:
+        env = simpy.Environment()
+        cell = Cell(env, costs, shape)
+        rate = tasks_a_second * weight / total
+        arrivals = env.process(_arrivals(env, cell, random, rate, work_s))
+        env.run(until=for_s)
+        arrivals.interrupt()
+        env.run(until=for_s + _THEN_S)
+        tallies.append(cell.tally)
+    waits = [wait for tally in tallies for wait in tally.waits_s]
+    carried = sum(tally.ended for tally in tallies) / for_s
+    return Cells(tasks_a_second, carried, max(weights) / total * cells, waits)
+
+
+def _arrivals(
+    env: simpy.Environment, cell: Cell, random: Random, rate: float, work_s: float
+) -> Flow:
+    while True:
+        try:
+            yield env.timeout(random.expovariate(rate))
+        except simpy.Interrupt:
+            return
+        env.process(cell.task(random.expovariate(1 / work_s)))

@@ -7,9 +7,11 @@ import pytest
 
 from backburner import Backburner
 from tests import postgres_server
+from tests.nodes.applications import ApplicationProcess
 from tests.nodes.workers import WorkerProcess
 
 NewWorker = Callable[..., WorkerProcess]
+NewApplication = Callable[..., ApplicationProcess]
 
 
 @pytest.fixture
@@ -22,13 +24,28 @@ def new_worker(address: str, new_home: Callable[[], Path]) -> Iterator[NewWorker
     """Starts a worker on a machine of its own."""
     started: list[WorkerProcess] = []
 
-    def start(*options: str) -> WorkerProcess:
-        started.append(WorkerProcess(address, new_home(), *options))
-        return started[-1]
+    def start(*options: str, folder: Path | None = None, **settings: str) -> WorkerProcess:
+        worker = WorkerProcess(address, new_home(), *options, folder=folder, **settings)
+        started.append(worker)
+        return worker
 
     yield start
     for worker in started:
         worker.leave()
+
+
+@pytest.fixture
+def new_application(address: str, new_home: Callable[[], Path]) -> Iterator[NewApplication]:
+    """Starts an application with the tools of `tests.nodes.shop` on a machine of its own."""
+    started: list[ApplicationProcess] = []
+
+    def start(**settings: str) -> ApplicationProcess:
+        started.append(ApplicationProcess(address, new_home(), **settings))
+        return started[-1]
+
+    yield start
+    for application in started:
+        application.close()
 
 
 @pytest.fixture

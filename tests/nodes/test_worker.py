@@ -155,11 +155,6 @@ async def test_x9_a_task_that_failed_is_tried_again_at_its_time(
     assert (await task.output()).text == "well\n"
 
 
-async def test_what_an_application_itself_would_carry_out_is_refused(shared: Backburner) -> None:
-    with pytest.raises(UsageError, match="home folder"):
-        await shared.session("chat").spawn("echo", {})
-
-
 async def test_x1_what_belongs_to_one_machine_is_refused_on_a_record_of_many(
     shared: Backburner,
 ) -> None:

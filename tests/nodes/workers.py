@@ -14,15 +14,24 @@ from tests.waiting import wait_until
 class WorkerProcess:
     """One of them; its machine is its home."""
 
-    def __init__(self, address: str, home: Path, *options: str, enter: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        address: str,
+        home: Path,
+        *options: str,
+        enter: Sequence[str] = (),
+        folder: Path | None = None,
+        **settings: str,
+    ) -> None:
         """``enter`` stands before its command: it may be on a machine of its own."""
         self.home = home
+        self._folder = folder
         self._log = home.parent / f"{home.name}.log"
         self._command = [
             *enter, sys.executable, "-m", "backburner.cli", "worker", "--home", str(home),
             "--concurrency", "8", *options,
         ]  # fmt: skip
-        self._environment = {**os.environ, "BACKBURNER_DATABASE": address}
+        self._environment = {**os.environ, "BACKBURNER_DATABASE": address, **settings}
         self.start()
 
     def start(self) -> None:
@@ -37,6 +46,7 @@ class WorkerProcess:
             self.process = subprocess.Popen(
                 self._command,
                 env=self._environment,
+                cwd=self._folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

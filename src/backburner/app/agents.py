@@ -33,12 +33,18 @@ class Agents:
             backburner.tasks,
             self._names,
             backburner.registry,
-            self._own_session,
+            own_session=self._own_session,
+            elsewhere=backburner.elsewhere,
         )
 
     def names(self) -> list[str]:
-        """Of those that can be asked."""
-        return sorted(self._names)
+        """Of those that can be asked, here or elsewhere."""
+        elsewhere = self._backburner.elsewhere
+        return sorted({*self._names, *(() if elsewhere is None else elsewhere.agents)})
+
+    def names_here(self) -> list[str]:
+        """Of those that this process carries out in itself."""
+        return self._service.names_here()
 
     async def ask(self, session: "Session", parent: str | None, asking: Asking) -> TaskRecord:
         """Start an agent on a prompt."""

@@ -42,11 +42,12 @@ if TYPE_CHECKING:
     from backburner.app.agents import Agents
     from backburner.app.runs import Runs
     from backburner.runtime.channels import ChannelService
-    from backburner.store.postgres.store import PostgresStore
+    from backburner.runtime.runs.elsewhere import Elsewhere
+    from backburner.store.postgres.node import NodeStore
     from backburner.work.agents.adapt import AgentLike, Maker
     from backburner.work.agents.command import CommandAgent
     from backburner.work.tools.registry import Registry
-    from backburner.work.tools.tool import F, Options
+    from backburner.work.tools.tool import F, Options, Tool
 
 
 class Backburner:
@@ -55,7 +56,9 @@ class Backburner:
     def __init__(self, home: Home, settings: Settings) -> None:
         self.home = home
         self.settings = settings
-        self._shared: PostgresStore | None = None
+        self._shared: NodeStore | None = None
+        self.elsewhere: Elsewhere | None = None
+        """Tools and agents that other machines have, in a shared record."""
         self._store: Store | None = None
         self._feed: Feed | None = None
         self._registry: Registry | None = None
@@ -82,15 +85,18 @@ class Backburner:
             from backburner.runtime.artifacts import depot_of, fetch_artifact  # needs an extra
             from backburner.runtime.mirror import Copies
             from backburner.runtime.remote_input import give
+            from backburner.runtime.runs.elsewhere import Elsewhere
 
             self.tasks.fetch_output = Copies(self._shared, self.home).fetch
             depot = depot_of(self.settings)
             self.tasks.fetch_artifact = partial(fetch_artifact, depot, self.home)
             self.tasks.give_input = partial(give, self._shared)
+            self.elsewhere = Elsewhere(self._shared)
+            await self.elsewhere.look()
         self.inbox = SignalService(store, self._feed)
         self.approvals = Approvals(store, self._feed, self.tasks)
         await self.tasks.see_to_keeper()
-        self._keeper_care = asyncio.create_task(self.tasks.keep_seeing_to_keeper())
+        self._keeper_care = asyncio.create_task(self._keep_watch())
         if self._registry is not None or self._registered_agents:
             self.runs.look_again()  # something may wait for these tools and agents
         return self
@@ -98,15 +104,27 @@ class Backburner:
     async def _open_store(self) -> Store:
         if not self.home.shared:
             return open_store(self.home.root, boot_id(), lambda: making_way(self.home))
-        if self._registry is not None or self._registered_agents:
-            raise _not_shared("tools and agents of an application")
         check_database_installed()
-        from backburner.store.postgres import store as postgres  # an extra
+        from backburner.model.worker import new_worker_id
+        from backburner.store.postgres.node import open_node  # an extra
 
         with contextlib.suppress(OSError):  # what needs the folder says so
             os.makedirs(self.home.root, mode=0o700, exist_ok=True)
-        self._shared = shared = await postgres.open_store(self.home.address)
+        self._shared = shared = await open_node(self.home.address, new_worker_id())
         return shared
+
+    async def _keep_watch(self) -> None:
+        """For as long as it is open: who waits for a task must not wait in vain."""
+        if self._shared is None:
+            await self.tasks.keep_seeing_to_keeper()
+            return
+        from backburner.runtime.dead_nodes import keep_seeing_to_the_dead
+
+        elsewhere = self.elsewhere
+        assert elsewhere is not None
+        await keep_seeing_to_the_dead(
+            self._shared, self.home, self.settings.dead_after_s, elsewhere.look
+        )
 
     async def __aexit__(
         self,
@@ -127,7 +145,7 @@ class Backburner:
         await self.inbox.close()
         feed.close()
         await store.close()
-        self._feed = self._store = None
+        self._feed = self._store = self._shared = self.elsewhere = None
 
     @property
     def store(self) -> Store:
@@ -150,6 +168,18 @@ class Backburner:
             self._registry = Registry()
         return self._registry
 
+    async def known_tools(self) -> "Registry":
+        """The tools of this application and, in a shared record, those that others have."""
+        if self.elsewhere is None:
+            return self.registry
+        await self.elsewhere.look()
+        return self.elsewhere.beside(self.registry)
+
+    def startable(self) -> "list[Tool]":
+        """Tools that can run in the background, here or, as of the last look, elsewhere."""
+        tools = self.registry if self.elsewhere is None else self.elsewhere.beside(self.registry)
+        return [tool for tool in tools if tool.background and (tool.function or tool.elsewhere)]
+
     @property
     def runs(self) -> "Runs":
         """What this application carries out in itself."""
@@ -157,10 +187,8 @@ class Backburner:
             from backburner.app.runs import Runs  # slow to load, seldom needed
 
             store = self.store
-            if self.home.shared:
-                raise _not_shared("tools and agents of an application")
             assert self._feed is not None
-            self._runs = Runs(self, store, self._feed)
+            self._runs = Runs(self, store, self._feed, self._shared)
         return self._runs
 
     @overload
@@ -202,6 +230,14 @@ class Backburner:
         self._registered_agents[name] = adapted(agent)
         if self._store is not None:
             self.runs.look_again()  # something may wait for it
+
+    def take_in(self, other: "Backburner") -> None:
+        """The tools and agents of another one are of this one too."""
+        for tool in other.registry:
+            self.registry.register(tool)
+        self._registered_agents |= other._registered_agents
+        if self._store is not None:
+            self.runs.look_again()
 
     def session(
         self,
@@ -341,13 +377,6 @@ class Backburner:
         from backburner.runtime.channels import ChannelService  # slow to load, seldom needed
 
         return ChannelService(self.store, self.home, self.settings)
-
-
-def _not_shared(what: str) -> UsageError:
-    return UsageError(
-        f"{what} need a home folder of their own in this version",
-        remedy="open one with Backburner.open(folder), or use run, call and schedules here",
-    )
 
 
 def settings_from_environment() -> Settings:

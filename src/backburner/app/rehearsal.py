@@ -32,14 +32,14 @@ async def rehearse(
     match name:
         case "run" | "call" | "spawn" | "ask":
             if name == "spawn":
-                _check_call(backburner, given, background=True)
+                await _check_call(backburner, given, background=True)
             words = first if isinstance(first, str) else " ".join(map(str, first or ()))
             record = unrecorded(session.scope, _KINDS[name], words)
             return UnrecordedTask(backburner, record, policy=session.policy)
         case "invoke":
             from backburner.runtime.runs.tools import Invocation
 
-            _check_call(backburner, given, background=False)
+            await _check_call(backburner, given, background=False)
             said = f"{DRY_RUN} would run: {preview(str(first))}"
             return Invocation(str(first), summary=said, message=said)
         case "stop":
@@ -51,11 +51,13 @@ async def rehearse(
             return None
 
 
-def _check_call(backburner: "Backburner", given: Mapping[str, Any], *, background: bool) -> None:
+async def _check_call(
+    backburner: "Backburner", given: Mapping[str, Any], *, background: bool
+) -> None:
     from backburner.work.python import check_arguments
     from backburner.work.tools.tool import refuse_in_background, refuse_without_function
 
-    tool = backburner.registry.get(given["tool"])
+    tool = (await backburner.known_tools()).get(given["tool"])
     (refuse_in_background if background else refuse_without_function)(tool)
     arguments: Mapping[str, Any] = given["arguments"] or {}
     tool.validate(arguments)
@@ -80,6 +82,6 @@ async def _scheduled(
         given["signal_on_completion"],
         given["id"],
     )
-    work = read_work(backburner, given["spec"], session.folder)
+    work = await read_work(backburner, given["spec"], session.folder)
     beginning_now(service(backburner).checked(session.scope, given["when"], work, options))
     return unrecorded_schedule(backburner, session.scope, str(given["when"]), session.policy)

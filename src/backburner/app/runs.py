@@ -5,10 +5,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from backburner.app.task import Task
+from backburner.model.node import Offer
 from backburner.model.states import Kind
 from backburner.model.task import Progress
 from backburner.model.task import Task as TaskRecord
 from backburner.runtime.feed import Feed
+from backburner.runtime.runs.folders import folder_here
 from backburner.runtime.runs.tools import Caller, Invocation, RunOptions, ToolService
 from backburner.runtime.runs.worker import Claim, RunWorker
 from backburner.store.protocol import Store
@@ -16,21 +18,53 @@ from backburner.store.protocol import Store
 if TYPE_CHECKING:
     from backburner.app.home import Backburner
     from backburner.app.session import Session
+    from backburner.runtime.runs.engine_presence import Ability
+    from backburner.store.postgres.node import NodeStore
 
 
 class Runs:
     """Composes the worker and the tools of one Backburner."""
 
-    def __init__(self, backburner: "Backburner", store: Store, feed: Feed) -> None:
+    def __init__(
+        self,
+        backburner: "Backburner",
+        store: Store,
+        feed: Feed,
+        shared: "NodeStore | None" = None,
+    ) -> None:
+        """In a ``shared`` record it is a worker of the engine."""
         self._backburner = backburner
         self.worker = RunWorker(store, backburner.home, backburner.settings, feed)
         self.worker.find_work = self._claim
         backburner.tasks.run_here = self.worker.recorded_end
-        self._tools = ToolService(self.worker, backburner.registry)
+        self._tools = ToolService(self.worker, backburner.registry, backburner.elsewhere)
+        if shared is not None:
+            from backburner.runtime.runs.engine_presence import EnginePresence  # an extra
+
+            presence = EnginePresence(shared, backburner.home, feed, self.worker, self._ability)
+            self.worker.is_present_by(presence)
 
     def look_again(self) -> None:
-        """There may be something to take up."""
-        self.worker.look_again()
+        """There may be something to take up, and more that it can do."""
+        self.worker.can_do_more()
+
+    async def begin(self) -> None:
+        """Carry out what waits; returns when the record says what this application can do."""
+        await self.worker.begin()
+
+    async def drain(self) -> None:
+        """Take on nothing more that others have started; returns when the last run has ended."""
+        await self.worker.drain()
+
+    def _ability(self) -> "Ability":
+        from backburner.runtime.runs.elsewhere import offer_of
+        from backburner.runtime.runs.engine_presence import Ability
+
+        tools = [tool for tool in self._backburner.registry if tool.function is not None]
+        agents = self._backburner.agents.names_here()
+        offers = [offer_of(tool) for tool in tools if tool.background]
+        offers += [Offer(Kind.AGENT, name, {"name": name}) for name in agents]
+        return Ability(tuple(tool.name for tool in tools), tuple(agents), offers)
 
     async def close(self) -> None:
         """The application closes."""
@@ -76,7 +110,6 @@ class Runs:
         work = self._tools.work_for(task)
         if work is None:
             return None
-        session = self._backburner.session(
-            task.session, owner=task.owner, folder=task.spec.get("folder")
-        )
+        folder = folder_here(task.spec.get("folder"), self._backburner.home)
+        session = self._backburner.session(task.session, owner=task.owner, folder=folder)
         return Claim(work, session, session.folder)

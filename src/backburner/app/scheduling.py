@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from backburner.model.errors import NotAllowed
 from backburner.model.states import Kind
 from backburner.runtime.agents import lineage_of
+from backburner.runtime.runs.folders import kept_folder
 from backburner.runtime.schedules.work import Given, Work, read
 from backburner.store.protocol import Scope
 
@@ -23,11 +24,16 @@ async def refuse_agents(backburner: "Backburner", scope: Scope) -> None:
         )
 
 
-def read_work(backburner: "Backburner", given: Given, folder: str) -> Work:
+async def read_work(backburner: "Backburner", given: Given, folder: str) -> Work:
     """What a caller gives as the work of a schedule, checked; its tools work in ``folder``."""
 
     def agent(name: str, prompt: str) -> "Assignment | None":
         return backburner.agents.assignment(name, prompt)
 
-    work = read(given, backburner.settings, backburner.registry.get, agent)
-    return replace(work, spec={**work.spec, "folder": folder}) if work.kind is Kind.TOOL else work
+    registry = await backburner.known_tools()
+    shared = backburner.home.shared
+    work = read(given, backburner.settings, registry.get, agent, shared=shared)
+    if work.kind is not Kind.TOOL:
+        return work
+    kept = kept_folder(folder, backburner.home)
+    return replace(work, spec={**work.spec, "folder": kept})

@@ -346,7 +346,7 @@ class Session(Conversation):
         record, created = await service(self._backburner).add(
             self.scope,
             when,
-            read_work(self._backburner, spec, self.folder),
+            await read_work(self._backburner, spec, self.folder),
             ScheduleOptions(
                 tz, title, missed, overlap, jitter, max_runtime, signal_on_completion, id, priority
             ),

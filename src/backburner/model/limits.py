@@ -116,6 +116,9 @@ class Settings:
     """X1: how long the second try of a delivery waits; see `model.channels.FURTHER_TRIES`."""
     keeper_idle_s: float = 30.0
     """A keeper with nothing to do leaves after this; starting one takes about 0.2 s."""
+    dead_after_s: float = 30.0
+    """X2: a worker or an application of a shared record that was not heard of for so long is dead,
+    and what it had is seen to."""
     cgroups: bool = True
     """Use a cgroup for each task where one can be made."""
 

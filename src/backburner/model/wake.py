@@ -21,6 +21,11 @@ class Wake(StrEnum):
     """What it says it is doing, too; the latest, now and then."""
 
 
+IF_PARKED = "told_if_parked"
+"""In the specification of a call that somebody waits for: its end is told only where it was parked,
+since else they have it."""
+
+
 def wake_of(spec: Mapping[str, Any]) -> Wake:
     """The policy of a task."""
     given = spec.get("wake")

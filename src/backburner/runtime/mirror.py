@@ -99,7 +99,8 @@ class Copies:
                 had |= _versions(folder, attempt)
         for output in await self._store.outputs(task.id, Scope(task.owner), had):
             folder = self._home.attempt(task.id, output.attempt)
-            await asyncio.to_thread(_lay_out, folder, task, output)
+            if not _is_original(folder):
+                await asyncio.to_thread(_lay_out, folder, task, output)
 
     async def _sweep(self) -> None:
         """Copies that nobody has looked at for a day are fetched again where they are wanted."""
@@ -113,7 +114,8 @@ def _remove_unused(home: Home) -> None:
     with contextlib.suppress(FileNotFoundError), os.scandir(home.tasks) as entries:
         for entry in entries:
             with contextlib.suppress(OSError):
-                if time.time() - entry.stat().st_mtime > _UNUSED_S:
+                old = time.time() - entry.stat().st_mtime > _UNUSED_S
+                if old and os.path.exists(f"{entry.path}/{_COPIED}"):
                     shutil.rmtree(entry.path, ignore_errors=True)
 
 
@@ -128,6 +130,11 @@ def _is_of(folder: AttemptFolder, task: Task) -> bool:
         return False
     shutil.rmtree(folder.path, ignore_errors=True)
     return False
+
+
+def _is_original(folder: AttemptFolder) -> bool:
+    """Whether the attempt was carried out here: its log is no copy."""
+    return os.path.exists(folder.log) and not os.path.exists(f"{folder.path}/{_COPIED}")
 
 
 def _versions(folder: AttemptFolder, attempt: int) -> set[str]:

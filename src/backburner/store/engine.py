@@ -5,11 +5,18 @@ ended is never read as the state of a task: an engine accepts the end of an atte
 replaced.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
-from backburner.store.record.transaction import Statements
+from backburner.model.states import Kind
+from backburner.store.record.rows import to_json
+from backburner.store.record.transaction import Row, Statements
+
+_LONGEST = 32
+"""Bytes of a name in a route: an engine may wake its workers through channels, whose names are
+short."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +37,53 @@ class Dispatch:
     """Where a job is to go."""
 
     job: Job
-    queue: str
+    route: str
+    """The engine's queue: `route_of_queue`, `route_of_work`, or `route_of_node`."""
+
+
+def route_of_queue(name: str) -> str:
+    """Where tasks of a queue go; the database says the same of each task (`task.route`)."""
+    return _short(name)
+
+
+def route_of_work(kind: Kind, name: str) -> str:
+    """Where a tool or an agent is asked for, by everybody who has it."""
+    return f"{kind}:{_short(to_json(name)[1:-1])}"
+
+
+def route_of_node(node: str) -> str:
+    """Where one node is sent what others could not carry out."""
+    return f"node:{node}"
+
+
+def _short(name: str) -> str:
+    if len(name.encode()) <= _LONGEST:
+        return name
+    return hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()
+
+
+class Asked(Protocol):
+    """Whoever can be asked for the rows of a statement."""
+
+    def rows(self, name: str, /, **values: Any) -> list[Row]:
+        """Every row of a statement."""
+        ...
 
 
 class Engine(Protocol):
-    """Every verb is part of the transaction that makes it necessary."""
+    """Every verb that changes something is part of the transaction that makes it necessary."""
 
     def dispatch(self, run: Statements, due: Sequence[Dispatch]) -> None:
-        """A worker of this queue is to take each of them, as soon as it can."""
+        """A worker of this route is to take each of them, as soon as it can."""
         ...
 
     def cancel(self, run: Statements, jobs: Sequence[Job]) -> None:
         """Nobody is to take them any more; what was taken is left to its worker."""
         ...
 
-    def stalled(self, run: Statements, silent_s: float) -> list[Job]:
-        """What workers have that were not heard of for so long."""
+    def stalled(self, read: Asked, silent_s: float) -> list[Job]:
+        """What workers have that are dead: not heard of for as long as each of them has said, or
+
+        for so long where it has said nothing.
+        """
         ...

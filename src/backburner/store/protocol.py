@@ -73,8 +73,15 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
 
     # Tasks
 
-    async def create(self, task: NewTask, *, limit: int, ending: Ending | None = None) -> Task:
-        """Write a new task.
+    async def create(
+        self,
+        task: NewTask,
+        *,
+        limit: int,
+        ending: Ending | None = None,
+        detail: str | None = None,
+    ) -> Task:
+        """Write a new task; ``detail`` is what it says while it waits for an application.
 
         The same id with the same specification in the same session gives the task that is there;
         anything else under that id is a Conflict. More than ``limit`` active tasks of its kind in

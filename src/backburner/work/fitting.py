@@ -86,6 +86,18 @@ def value_of(answer: str, schema: Mapping[str, Any]) -> Any:
     raise UsageError(f"the answer does not fit: {problems[0]}", remedy=f"give {shown(schema)}")
 
 
+class Fitting:
+    """Whether values fit one schema."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        """UsageError where it is none that we take."""
+        self._validator = _validator(check_schema(schema))
+
+    def problem(self, value: Any) -> str | None:
+        """What about a value does not fit; None where it does."""
+        return _problem(self._validator, value)
+
+
 def shown(schema: Mapping[str, Any]) -> str:
     """A schema in a few words for whoever answers: its choices, or itself."""
     choices = schema.get("enum")

@@ -4,6 +4,7 @@ The workers here are Procrastinate's own.
 """
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import procrastinate
@@ -12,6 +13,7 @@ import pytest
 
 from backburner.model import clock
 from backburner.model.errors import LimitReached
+from backburner.model.node import Node, NodeKind
 from backburner.model.order import Order
 from backburner.model.states import State
 from backburner.model.task import Task
@@ -216,10 +218,12 @@ async def test_x2_jobs_of_which_nothing_is_left_are_closed(address: str) -> None
     store = await open_node(address, "nd_1")
     task = await queued(store)
     run(address, "SELECT procrastinate_fetch_job_v2(NULL, NULL)")
-    await store.appear(0)
+    node = Node("nd_1", NodeKind.WORKER, "here", 1, silent_s=3600)
+    await store.put_node(node, 0)
     assert await store.take(Job(task.id, 1)) is not None
-    assert await store.stalled(3600) == []
-    assert await store.stalled(0) == [Job(task.id, 1)], "as if its node were dead"
+    assert await store.stalled(0) == [], "each says for itself when it is dead"
+    await store.put_node(replace(node, silent_s=1e-6), 0)
+    assert await store.stalled(3600) == [Job(task.id, 1)], "as if its node were dead"
     await store.claim(task.id, 1, PLACE)
     await store.finish(task.id, 1, ENDINGS["exit"])
     assert await store.stalled(0) == [Job(task.id, 1)]

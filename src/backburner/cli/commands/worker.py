@@ -1,8 +1,11 @@
 """`backburner worker`."""
 
+import contextlib
 import os
 import sys
-from typing import Annotated
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,8 +18,14 @@ from backburner.model.errors import UsageError
 from backburner.model.home import Home, own_folder, resolve_home
 from backburner.runtime.home import DATABASE, check_database_installed
 
+if TYPE_CHECKING:
+    from backburner.app import Backburner
+    from backburner.app.runs import Runs
+    from backburner.runtime.node import Terms
+
 EXAMPLES = (
     "backburner worker --database postgresql://backburner@db/work",
+    "backburner worker --tools shop.tools        the tools of an application, and its agents",
     "backburner worker --queue default --queue gpu --concurrency 8   BACKBURNER_DATABASE is set",
     "backburner worker --listen 9464   then: curl localhost:9464/metrics",
 )
@@ -38,18 +47,28 @@ def command(
             help="Take tasks of this queue; again for several. [default: those without one]",
         ),
     ] = None,
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tools",
+            metavar="MODULE",
+            help="Carry out the tools and agents of package.module, or package.module:object; "
+            "again for several.",
+        ),
+    ] = None,
     concurrency: Annotated[
         int, typer.Option("--concurrency", metavar="N", min=1, max=10_000, help="Tasks at once.")
     ] = 64,
     dead_after: Annotated[
-        float,
+        float | None,
         typer.Option(
             "--dead-after",
             metavar="SECONDS",
             min=1,
-            help="A worker that is not heard of for so long is dead, and what it had is seen to.",
+            help="When it is not heard of for so long it is dead, and what it had is seen to. "
+            "[default: 30]",
         ),
-    ] = 30.0,
+    ] = None,
     listen: Annotated[
         str | None,
         typer.Option(
@@ -81,16 +100,42 @@ def command(
     details_belong_to(root)
     at = Home(root, address)
 
+    from backburner.app.home import Backburner, settings_from_environment
+    from backburner.runtime.node import Terms
+
+    settings = settings_from_environment()
+    if dead_after is not None:
+        settings = replace(settings, dead_after_s=dead_after)
+    terms = Terms(tuple(queue or ["default"]), concurrency, settings.dead_after_s, listen)
+    asyncio.run(_work(Backburner(at, settings), terms, tools or (), as_json=as_json))
+    return exits.DONE
+
+
+async def _work(
+    application: "Backburner", terms: "Terms", modules: Sequence[str], *, as_json: bool
+) -> None:
+    """Processes are carried out by the node, tools and agents by the application beside it."""
+    from backburner.app.tool_modules import take_in
+    from backburner.runtime.node import work
+    from backburner.runtime.scribe import insist
+
+    for module in modules:
+        take_in(application, module)
+    tools = application.registry.names()
+
     def announce(name: str, probes: str | None) -> None:
         if as_json:
-            say.json_line({"node": name, "queues": queue or ["default"], "listens": probes})
+            queues = list(terms.queues)
+            say.json_line({"node": name, "queues": queues, "tools": tools, "listens": probes})
         if probes is not None:
             say.message(f"{name} answers at {probes}/readyz")
-        say.message(f"{name} takes on {', '.join(queue or ['default'])}")
+        say.message(f"{name} takes on {', '.join([*terms.queues, *tools])}")
         sys.stderr.flush()
 
-    from backburner.runtime.node import Terms, work
+    @contextlib.asynccontextmanager
+    async def beside() -> AsyncGenerator["Runs"]:
+        async with application:
+            await insist(application.runs.begin, say.message)
+            yield application.runs
 
-    terms = Terms(queues=tuple(queue or ["default"]), concurrency=concurrency, silent_s=dead_after)
-    asyncio.run(work(address, at, terms, announce=announce, report=say.message, listen=listen))
-    return exits.DONE
+    await work(application.home, terms, beside=beside, announce=announce, report=say.message)

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from backburner.model import ids
 from backburner.model.errors import UsageError
@@ -21,6 +21,7 @@ from backburner.model.wake import Wake, to_wake
 from backburner.runtime.runs.run import Work
 from backburner.runtime.runs.tools import Caller
 from backburner.runtime.runs.worker import RunWorker
+from backburner.runtime.schedules.work import waits_for
 from backburner.runtime.tasks import StartOptions, TaskService
 from backburner.work.agents.adapt import Maker
 from backburner.work.agents.attachments import Attachment
@@ -32,6 +33,9 @@ from backburner.work.assignment import Assignment, base_spec, launch_from_here
 from backburner.work.tools.context import Context
 from backburner.work.tools.execution import Failure, failure_of, outcome_of
 from backburner.work.tools.registry import Registry
+
+if TYPE_CHECKING:
+    from backburner.runtime.runs.elsewhere import Elsewhere
 
 DEFAULT_AGENT = "default"
 
@@ -95,21 +99,29 @@ class AgentService:
         tasks: TaskService,
         agents: Mapping[str, Maker | CommandAgent],
         registry: Registry,
+        *,
         own_session: OwnSession,
+        elsewhere: "Elsewhere | None" = None,
     ) -> None:
+        """In a shared record there may be agents ``elsewhere``."""
         self._worker = worker
         self._tasks = tasks
         self._agents = agents
         self._registry = registry
         self._own_session = own_session
+        self._elsewhere = elsewhere
 
     async def ask(self, caller: Caller, asking: Asking) -> Task:
         """Start an agent on a prompt. Returns when that is on disk."""
+        if self._elsewhere is not None and asking.agent not in self._agents:
+            await self._elsewhere.look()
         agent = self._agent(asking.agent)
         asking = asking.checked()
         if isinstance(agent, CommandAgent):
             return await self._ask_program(agent, caller, asking)
         new = self._new(caller, asking)
+        if agent is None:
+            return await self._ask_elsewhere(new, asking)
         return await self._worker.start(
             new,
             self._work(agent, caller, asking, new.id),
@@ -126,12 +138,30 @@ class AgentService:
         asking = Asking(task.spec["prompt"], task.spec["agent"], model=task.spec.get("model"))
         return self._work(agent, caller, asking, task.id)
 
-    def _agent(self, name: str) -> Maker | CommandAgent:
+    def _agent(self, name: str) -> Maker | CommandAgent | None:
+        """None for one that another machine has."""
+        others = frozenset[str]() if self._elsewhere is None else self._elsewhere.agents
         agent = self._agents.get(name)
-        if agent is None:
-            known = ", ".join(sorted(self._agents))
+        if agent is None and name not in others:
+            known = ", ".join(sorted({*self._agents, *others}))
             raise UsageError(f"there is no agent {name!r}", remedy=f"known are {known}")
         return agent
+
+    async def _ask_elsewhere(self, new: NewTask, asking: Asking) -> Task:
+        """Write a prompt that a machine takes up which has the agent."""
+        if asking.attachments:
+            raise UsageError(
+                f"the agent {asking.agent!r} is on another machine, where attachments do not get",
+                remedy="put them where that machine finds them, and say so in the prompt",
+            )
+        limit = self._worker.settings.agents_per_session
+        return await self._worker.store.create(
+            new, limit=limit, detail=waits_for(new.kind, new.spec)
+        )
+
+    def names_here(self) -> list[str]:
+        """The agents that this process can carry out in itself."""
+        return [name for name, agent in self._agents.items() if not isinstance(agent, CommandAgent)]
 
     def _new(self, caller: Caller, asking: Asking) -> NewTask:
         settings = self._worker.settings

@@ -76,9 +76,9 @@ async def let_go(store: Store, home: Home, task: Task, hand_over: str | None, re
 
 
 def why_not_again(task: Task) -> str | None:
-    """Why this run cannot be taken up again; None where it can."""
+    """Why this task cannot be taken up again; None where it can."""
     if task.kind is not Kind.TOOL:
-        return "an agent is not started twice"
+        return f"{'an agent' if task.kind is Kind.AGENT else 'it'} is not started twice"
     if not (task.spec.get("idempotent") or task.spec.get("readonly")):
         return "its tool may not run twice: it is neither idempotent nor readonly"
     if task.spec.get("redacted"):

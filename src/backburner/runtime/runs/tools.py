@@ -6,27 +6,33 @@ on, and is on record from then on.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from backburner.model import ids
 from backburner.model.errors import LimitReached, NotAllowed, StoreClosed, UsageError
-from backburner.model.limits import LONGEST_RUNTIME_S, TITLE_MAX_CHARS
+from backburner.model.limits import DEFAULT_GRACE_S, LONGEST_RUNTIME_S, TITLE_MAX_CHARS
 from backburner.model.order import ANY_TIME, Order
 from backburner.model.outcome import Image, Outcome
 from backburner.model.redaction import redact_arguments
-from backburner.model.states import Kind
+from backburner.model.states import Kind, State
 from backburner.model.task import NewTask, Progress, Task, check_start, preview
 from backburner.model.values import value
+from backburner.model.wake import IF_PARKED
 from backburner.runtime.children import ends_its_children
+from backburner.runtime.runs.folders import kept_folder
 from backburner.runtime.runs.run import Run, Work
 from backburner.runtime.runs.worker import RunWorker
+from backburner.runtime.schedules.work import waits_for
 from backburner.runtime.scribe import insist
 from backburner.store.protocol import Scope
 from backburner.work.python import check_arguments
 from backburner.work.tools.execution import Failure, carry_out
 from backburner.work.tools.registry import Registry, Tool
 from backburner.work.tools.tool import refuse_in_background, refuse_without_function
+
+if TYPE_CHECKING:
+    from backburner.runtime.runs.elsewhere import Elsewhere
 
 _LAST_WORDS_S = 5.0
 """What a call gets for ending when its caller is gone."""
@@ -91,9 +97,13 @@ class Invocation:
 class ToolService:
     """Calls the tools of one registry."""
 
-    def __init__(self, worker: RunWorker, registry: Registry) -> None:
+    def __init__(
+        self, worker: RunWorker, registry: Registry, elsewhere: "Elsewhere | None" = None
+    ) -> None:
+        """In a shared record there may be tools ``elsewhere``."""
         self._worker = worker
         self._registry = registry
+        self._elsewhere = elsewhere
         self._parked: dict[Scope, int] = {}
         self._stale = True
         worker.store.on_change(self._changed)
@@ -106,11 +116,16 @@ class ToolService:
     async def spawn(
         self, caller: Caller, name: str, arguments: Mapping[str, Any], options: RunOptions
     ) -> Task:
-        """Start a tool in the background. Returns when it is on disk (E2)."""
-        tool = self._registry.get(name)
+        """Start a tool in the background. Returns when it is on disk (E2).
+
+        One that this application does not have is left to a machine that has it.
+        """
+        tool = await self._find(name)
         refuse_in_background(tool)
         values = _checked(tool, arguments)
         new = self._new(caller, tool, arguments, options)
+        if tool.elsewhere:
+            return await self._leave(new)
         limit = self._worker.settings.tools_per_session
         return await self._worker.start(
             new,
@@ -119,6 +134,27 @@ class ToolService:
             session=caller.session,
             folder=caller.folder,
             fresh=options.id is None,
+        )
+
+    async def _find(self, name: str) -> Tool:
+        """The tool of this name, here or elsewhere. UsageError that names those that are known."""
+        known = self._registry.find(name)
+        if self._elsewhere is None or (known is not None and known.function is not None):
+            return self._registry.get(name)
+        await self._elsewhere.look()
+        return self._elsewhere.beside(self._registry).get(name)
+
+    async def _leave(self, new: NewTask) -> Task:
+        """Write a task that a machine takes up which has its tool."""
+        if new.spec["redacted"]:
+            raise UsageError(
+                f"the arguments of {new.spec['tool']!r} hold secrets, which are kept nowhere until"
+                " another machine takes them",
+                remedy="let the tool find them itself, in a file or in its environment",
+            )
+        limit = self._worker.settings.tools_per_session
+        return await self._worker.store.create(
+            new, limit=limit, detail=waits_for(new.kind, new.spec)
         )
 
     def _new(
@@ -144,7 +180,7 @@ class ToolService:
                 "redacted": redacted,
                 "log": [settings.log_head, settings.log_tail],
                 "wake": options.wake,
-                "folder": caller.folder,
+                "folder": kept_folder(caller.folder, self._worker.home),
                 "depth": caller.depth,
             },
             max_runtime_s=options.max_runtime_s,
@@ -167,10 +203,13 @@ class ToolService:
         ``budget`` is in seconds, None for none, or "own" for what the tool has set. Whoever goes
         away before that takes the call with them (D6).
         """
-        tool = self._registry.get(name)
+        tool = await self._find(name)
         refuse_without_function(tool)
         values = _checked(tool, arguments)
         seconds = tool.budget if budget == "own" else _seconds(budget)
+        if tool.elsewhere:
+            new = self._new(caller, tool, arguments, RunOptions())
+            return await self._call_elsewhere(tool, new, seconds, on_progress)
         if seconds is not None:
             await self._refuse_parking_above_limit(caller.scope)
         run = self._worker.draft(
@@ -253,6 +292,51 @@ class ToolService:
                 remedy="wait for one of them or stop one; the call was not made",
             )
 
+    # Where another machine carries it out
+
+    async def _call_elsewhere(
+        self,
+        tool: Tool,
+        new: NewTask,
+        seconds: float | None,
+        on_progress: Callable[[Progress], object] | None,
+    ) -> Invocation:
+        """Wait for it as for a call here: it is on record from the start, and told of if parked."""
+        store = self._worker.store
+        scope = Scope(new.owner, new.session)
+        new = replace(new, spec={**new.spec, IF_PARKED: True})
+        leaving = asyncio.ensure_future(self._leave(new))
+        try:
+            task = await asyncio.shield(leaving)
+            try:
+                async with asyncio.timeout(seconds):
+                    task = await self._ended(task, on_progress)
+            except TimeoutError:
+                while not task.state.terminal and task.parked_at is None:
+                    parked = await store.park(task.id, task.attempt)
+                    task = parked or await store.get(task.id) or task  # taken up again meanwhile
+        except asyncio.CancelledError:  # who goes away takes the call along (D6)
+            await asyncio.wait([leaving])
+            if not _failed(leaving):
+                await asyncio.shield(store.request_stop(new.id, scope, DEFAULT_GRACE_S))
+            raise
+        if not task.state.terminal:
+            return _parked(tool, task, seconds or 0.0)
+        return _ended_elsewhere(tool, task)
+
+    async def _ended(self, task: Task, on_progress: Callable[[Progress], object] | None) -> Task:
+        async with self._worker.feed.of_task(task.id) as bell:
+            shown = None
+            while True:
+                bell.clear()
+                task = await self._worker.store.get(task.id) or task
+                if on_progress is not None and task.progress not in (None, shown):
+                    shown = task.progress
+                    on_progress(task.progress)
+                if task.state.terminal:
+                    return task
+                await bell.wait()
+
     # What waits for an application
 
     def work_for(self, task: Task) -> Work | None:
@@ -298,6 +382,20 @@ def _parked(tool: Tool, task: Task, seconds: float) -> Invocation:
 
 def _calling(tool: Tool, values: dict[str, Any]) -> Work:
     return lambda context: carry_out(tool, values, context)
+
+
+def _ended_elsewhere(tool: Tool, task: Task) -> Invocation:
+    """What the record says of it."""
+    well = task.state is State.SUCCEEDED
+    error = None if well else task.error.message if task.error is not None else "it was stopped"
+    return Invocation(
+        tool.name,
+        success=well,
+        result=task.result,
+        summary=task.summary,
+        error=error,
+        usage=task.usage,
+    )
 
 
 def _finished(tool: Tool, given: Outcome | Failure) -> Invocation:

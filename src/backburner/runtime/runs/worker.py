@@ -3,7 +3,8 @@ their ends.
 
 A run is on disk before it begins (`spawn`), or when it outlives its budget (`budget`). Its end
 reaches the record also when the disk is full for a while. Whether this worker lives is told by its
-lock; what it leaves behind when it dies is seen to by the keeper (`recovery`).
+`presence`; what it leaves behind when it dies is seen to by the keeper (`recovery`), or by the
+other nodes of a shared record (`dead_nodes`).
 """
 
 import asyncio
@@ -25,7 +26,8 @@ from backburner.model.states import ErrorKind
 from backburner.model.task import EndedFor, NewTask, Task
 from backburner.runtime.feed import Feed
 from backburner.runtime.runs.finishing import Finishing
-from backburner.runtime.runs.presence import Presence
+from backburner.runtime.runs.folders import missing_folder
+from backburner.runtime.runs.presence import LockPresence, Presence, place_of
 from backburner.runtime.runs.recovery import copied_hand_over, let_go
 from backburner.runtime.runs.run import Run, Work
 from backburner.runtime.scribe import whole
@@ -64,17 +66,22 @@ class RunWorker:
         self.home = home
         self.find_work: Callable[[Task], Claim | None] = lambda _: None
         """What this application can do for a task that waits for one."""
-        self._presence = Presence(store, home, self.report)
+        self._presence: Presence = LockPresence(store, home, self.report)
         self._finishing = Finishing(store, home, settings, gone=self._gone, report=self.report)
         self._drafts: set[Run] = set()
         """Calls that are not on record."""
         self._runs: dict[str, Run] = {}
+        self._gone_one = asyncio.Event()
         self._places = 0
         self._bell = asyncio.Event()
         self._unsubscribe = store.on_change(self._bell.set)
         self._attending = asyncio.create_task(self._attend())
         self.bounds = LogBounds(settings.log_head, settings.log_tail)
         self._closing = False
+
+    def is_present_by(self, presence: Presence) -> None:
+        """Before anything runs: in a shared record the engine says whether it lives."""
+        self._presence = presence
 
     def report(self, text: str) -> None:
         """Something went wrong that no caller hears of."""
@@ -116,7 +123,7 @@ class RunWorker:
         self._take_place(run)
         try:
             await self._presence.begin(importable=bool(new.spec.get("reference")))
-            place = self._presence.place()
+            place = place_of(self._presence.worker)
             begun = asyncio.ensure_future(self.store.begin(new, place, limit=limit))
             if fresh:
                 self._finishing.prepare(self.home.attempt(new.id, 1))
@@ -169,7 +176,7 @@ class RunWorker:
     ) -> tuple[Task, bool]:
         await self._presence.begin(importable=bool(new.spec.get("reference")))
         at, boot = began or (None, None)
-        place = self._presence.place(boot)
+        place = place_of(self._presence.worker, boot)
         return await self.store.begin(new, place, limit=limit, parked=parked, began_at=at)
 
     def take_on(self, run: Run, task: Task) -> None:
@@ -208,6 +215,54 @@ class RunWorker:
         """There may be something to take up."""
         self._bell.set()
 
+    def can_do_more(self) -> None:
+        """The same; a tool or an agent may have come."""
+        self._bell.set()
+        self._presence.look_again()
+
+    async def begin(self) -> None:
+        """The same; returns when the record knows what this worker can do."""
+        self.can_do_more()
+        await self._presence.begin()
+        await self._presence.said()
+
+    def take_up(self, task: Task) -> None:  # noqa: ARG002 - it is in the record
+        """Begin what waits for an application, as soon as there is room."""
+        self._bell.set()
+
+    def unfit(self, task: Task) -> str | None:
+        """Why this application cannot carry it out; None where it can, or will say why not."""
+        try:
+            claim = self.find_work(task)
+        except UsageError:
+            return None
+        if claim is None:
+            return f"there is no {task.kind} {task.spec.get(task.kind.value)!r}"
+        return missing_folder(claim.folder)
+
+    @property
+    def full(self) -> bool:
+        """Whether something that is taken now would have to wait."""
+        return self._places >= self.settings.tools_per_worker
+
+    async def end_what_is_lost(self) -> None:
+        """End runs whose attempts are over in the record: this process was taken for dead."""
+        runs = [*self._runs.values()]  # before the look at the record, which knows of all of them
+        if not runs:
+            return
+        kept = await self.store.tasks_of_worker(self._presence.worker.id)
+        ours = {(task.id, task.attempt) for task in kept}
+        for run in runs:
+            if run.task is not None and (run.task.id, run.task.attempt) not in ours:
+                await self._end_lost(run)
+
+    async def _end_lost(self, run: Run) -> None:
+        assert run.task is not None
+        if await self._cut_off(run):
+            self.report(f"{run.task.id}: attempt {run.task.attempt} was fenced off, and is ended")
+            self._gone(run)
+            run.end_is_recorded(None)
+
     async def _attend(self) -> None:
         """Hear of stops, and of what waits for an application."""
         while True:
@@ -215,9 +270,8 @@ class RunWorker:
             self._bell.clear()
             try:
                 if self._runs:
-                    for task_id, stop in (
-                        await self.store.stops_of_worker(self._presence.id)
-                    ).items():
+                    stops = await self.store.stops_of_worker(self._presence.worker.id)
+                    for task_id, stop in stops.items():
                         if run := self._runs.get(task_id):
                             run.end(EndedFor.STOP, stop.grace_s)
                 for task in await self.store.waiting_for_application():
@@ -251,7 +305,8 @@ class RunWorker:
         self._take_place(run)
         try:
             await self._presence.begin()
-            claimed = await self.store.claim(task.id, task.attempt, self._presence.place())
+            place = place_of(self._presence.worker)
+            claimed = await self.store.claim(task.id, task.attempt, place)
             if claimed is not None:  # else another one was quicker
                 self._go(run, claimed, claim.work)
         finally:
@@ -275,6 +330,7 @@ class RunWorker:
 
     def _gone(self, run: Run) -> None:
         self._runs.pop(run.new.id, None)
+        self._gone_one.set()
 
     def recorded_end(self, task_id: str, scope: Scope) -> "asyncio.Future[Task | None] | None":
         """Its record when it has ended, where it runs here; None where it does not."""
@@ -287,9 +343,17 @@ class RunWorker:
 
     # Leaving
 
+    async def drain(self) -> None:
+        """Take on nothing more that others have started; returns when the last run has ended."""
+        await self._presence.drain()
+        while self._runs:
+            self._gone_one.clear()
+            await self._gone_one.wait()
+
     async def close(self) -> None:
         """The application closes: what still runs here cannot go on here."""
         self._closing = True
+        await self._presence.drain()
         self._unsubscribe()
         self._attending.cancel()
         await asyncio.gather(self._attending, return_exceptions=True)
@@ -309,16 +373,21 @@ class RunWorker:
     async def _abandon(self, run: Run) -> None:
         """End a run of ours without its being anybody's wish, as if this worker had died."""
         assert run.task is not None
+        if await self._cut_off(run):
+            await self._let_go(run.task)
+            self._runs.pop(run.task.id, None)
+            run.end_is_recorded(None)
+
+    async def _cut_off(self, run: Run) -> bool:
+        """End it without telling anybody how. False where it has ended."""
         if run.work is None or run.work.done():
-            return
+            return False
         run.abandoned = True
         run.work.cancel()
         run.quiet()
         await asyncio.wait([run.work], timeout=_CLOSING_S)
         run.log.close()
-        await self._let_go(run.task)
-        self._runs.pop(run.task.id, None)
-        run.end_is_recorded(None)
+        return True
 
     async def _let_go(self, task: Task) -> None:
         piece = copied_hand_over(self.home, self._presence.worker, task)

@@ -55,8 +55,18 @@ FindAgent = Callable[[str, str], "Assignment | None"]
 UsageError where there is no such agent."""
 
 
-def read(given: Given, settings: Settings, find_tool: FindTool, find_agent: FindAgent) -> Work:
-    """What a caller gives, checked. UsageError where it cannot be started."""
+def read(
+    given: Given,
+    settings: Settings,
+    find_tool: FindTool,
+    find_agent: FindAgent,
+    *,
+    shared: bool = False,
+) -> Work:
+    """What a caller gives, checked. UsageError where it cannot be started.
+
+    In a ``shared`` record every tool waits for a machine that has it.
+    """
     spec = dict(given) if isinstance(given, Mapping) else {"command": given}
     chosen = [name for name in _TAKES if name in spec]
     if len(chosen) != 1:
@@ -78,7 +88,7 @@ def read(given: Given, settings: Settings, find_tool: FindTool, find_agent: Find
         case "call":
             return _call(spec, settings)
         case "tool":
-            return _tool(spec, settings, find_tool)
+            return _tool(spec, settings, find_tool, shared=shared)
         case _:
             return _ask(spec, settings, find_agent)
 
@@ -119,7 +129,7 @@ def _process(assignment: Assignment) -> Work:
     return Work(assignment.kind, assignment.shown, assignment.spec, assignment.launch)
 
 
-def _tool(spec: Mapping[str, Any], settings: Settings, find: FindTool) -> Work:
+def _tool(spec: Mapping[str, Any], settings: Settings, find: FindTool, *, shared: bool) -> Work:
     from backburner.work.tools.tool import refuse_in_background  # the keeper needs no tools
 
     tool = find(_text(spec, "tool"))
@@ -127,7 +137,7 @@ def _tool(spec: Mapping[str, Any], settings: Settings, find: FindTool) -> Work:
     arguments = _arguments(spec)
     tool.validate(arguments)
     _refuse_secrets(arguments, tool.name)
-    if tool.reference is not None:
+    if tool.reference is not None and not shared:
         process = python.tool_assignment(
             tool.name,
             tool.reference,

@@ -86,7 +86,8 @@ async def workers(who: Looks) -> dict[str, Any]:
 async def tools(who: Looks) -> dict[str, Any]:
     """What can be started in the background by name."""
     backburner = who.service.backburner
-    found = [tool.document() for tool in backburner.registry if tool.background]
+    await backburner.known_tools()
+    found = [tool.document() for tool in backburner.startable()]
     return {"items": found, "agents": backburner.agents.names()}
 
 

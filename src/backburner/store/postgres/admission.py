@@ -30,6 +30,7 @@ _MAY_MATTER = _CHANGE_THE_RULES | {
     "task_fail_try",
     "tasks_end",
     "task_let_in_again",
+    "task_hand_on",
     "node_put",
 }
 """The statements after which there may be something to let in, or to call back."""

@@ -4,25 +4,14 @@ written in one transaction, and neither exists without the other.
 Only functions and queries of Procrastinate's own schema are used.
 """
 
-import hashlib
 from collections.abc import Sequence
 
-from backburner.store.engine import Dispatch, Job
+from backburner.store.engine import Asked, Dispatch, Job
 from backburner.store.record.rows import to_json
 from backburner.store.record.transaction import Statements
 
 TASK = "backburner"
 """What a worker of Procrastinate has to know how to do."""
-
-_NAME_MAX_BYTES = 32
-
-
-def route_of(queue: str) -> str:
-    """The engine's queue of one of ours, as the record has it in `task.route`."""
-    name = queue.encode()
-    if len(name) <= _NAME_MAX_BYTES:
-        return queue
-    return hashlib.md5(name, usedforsecurity=False).hexdigest()
 
 
 def schema() -> str:
@@ -40,7 +29,7 @@ class Procrastinate:
         run.rows(
             "jobs_defer",
             name=TASK,
-            queues=to_json([each.queue for each in due]),
+            queues=to_json([each.route for each in due]),
             tasks=to_json([each.job.task for each in due]),
             attempts=to_json([each.job.attempt for each in due]),
             job_keys=to_json([each.job.key for each in due]),
@@ -50,7 +39,7 @@ class Procrastinate:
         """See Engine.cancel."""
         run.rows("jobs_cancel", job_keys=to_json([job.key for job in jobs]))
 
-    def stalled(self, run: Statements, silent_s: float) -> list[Job]:
+    def stalled(self, read: Asked, silent_s: float) -> list[Job]:
         """See Engine.stalled."""
-        rows = run.rows("jobs_stalled", name=TASK, silent_s=float(silent_s))
+        rows = read.rows("jobs_stalled", name=TASK, silent_s=float(silent_s))
         return [Job(task, attempt) for task, attempt in rows]

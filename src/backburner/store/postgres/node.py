@@ -20,7 +20,7 @@ from backburner.model.task import Place, Task
 from backburner.store.engine import Job
 from backburner.store.postgres.admission import let_in
 from backburner.store.postgres.connection import Connection
-from backburner.store.postgres.engine import TASK, Procrastinate, route_of
+from backburner.store.postgres.engine import TASK, Procrastinate
 from backburner.store.postgres.inputs import Piece
 from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.store import PostgresStore, migrated
@@ -28,7 +28,7 @@ from backburner.store.protocol import Output
 from backburner.store.record import transaction
 from backburner.store.record.claims import CLAIMS, Claim
 from backburner.store.record.reading import Reader
-from backburner.store.record.rows import to_json, to_message, to_question, to_task
+from backburner.store.record.rows import to_message, to_question, to_task
 from backburner.store.record.together import Together
 
 _AT_ONCE = 1000
@@ -67,7 +67,10 @@ class NodeStore(PostgresStore):
 
     def __init__(self, address: str, connection: Connection, node: str) -> None:
         super().__init__(address, connection)
+        self.address = address
         self._node = node
+        self.undecided: set[str] = set()
+        """What it has taken and may hand on: nobody here is to begin it yet."""
         self._endings: set[asyncio.Task[Task | None]] = set()
         self.has_taken = 0
         self.has_ended: Counter[tuple[Kind, State]] = Counter()
@@ -77,21 +80,15 @@ class NodeStore(PostgresStore):
 
         and its files.
         """
+        self.has_left: Callable[[str, int], bool] = lambda _task, _attempt: True
+        """Whether there may be any of that: most of what ends within milliseconds has none."""
 
     # What the engine brings
 
-    async def appear(
-        self, worker: int, *, queues: Sequence[str] = (), places: int = 0, draining: bool = False
-    ) -> None:
-        """This node is the engine's worker of that number from now on, and takes on so much."""
-        await self._count(
-            "node_put",
-            id=self._node,
-            worker=worker,
-            routes=to_json([route_of(queue) for queue in queues]),
-            places=places,
-            draining=draining,
-        )
+    @property
+    def node(self) -> str:
+        """Its name."""
+        return self._node
 
     async def take(self, job: Job) -> Task | None:
         """An attempt is this node's to carry out. None where it is over, or with another one."""
@@ -113,15 +110,32 @@ class NodeStore(PostgresStore):
         return await self._look(read)
 
     async def stalled(self, silent_s: float) -> list[Job]:
-        """What is with nodes that were not heard of for so long."""
-        return await self._writer.write(lambda run: Procrastinate().stalled(run, silent_s))
+        """What is with nodes that are dead; see Engine.stalled."""
+        return await self._look(lambda read: Procrastinate().stalled(read, silent_s))
 
     async def give_back(self, job: Job) -> bool:
         """Nobody has begun it, and the engine is given it anew. False where somebody has."""
 
         def operation(run: transaction.Statements) -> bool:
             run.rows("jobs_close", name=TASK, task=job.task, attempt=job.attempt)
+            Procrastinate().cancel(run, [job])  # it was sent to one who has not taken it
             return bool(run.rows("task_let_in_again", id=job.task, attempt=job.attempt))
+
+        return await self._writer.write(operation)
+
+    async def hand_on(self, job: Job, *, refused: bool) -> bool:
+        """Send what this node has taken and not begun to another one that takes such jobs.
+
+        Where it is ``refused``, this one is not asked again; else it goes only where there is room.
+        False where there is no other one.
+        """
+
+        def operation(run: transaction.Statements) -> bool:
+            who = {"id": job.task, "attempt": job.attempt, "node": self._node}
+            found = run.row("node_next", with_room=not refused, **who)
+            if found is None:
+                return False
+            return bool(run.rows("task_hand_on", next=found[0], refused=refused, **who))
 
         return await self._writer.write(operation)
 
@@ -183,7 +197,8 @@ class NodeStore(PostgresStore):
         return await super().fail_try(task_id, attempt, ending, not_before)
 
     async def _ends(self, task_id: str, attempt: int) -> None:
-        task = await self.get(task_id) if self.before_end else None
+        wanted = self.before_end and self.has_left(task_id, attempt)
+        task = await self.get(task_id) if wanted else None
         if task is not None and task.attempt == attempt and not task.state.terminal:
             for each in self.before_end:
                 await each(task)
@@ -193,11 +208,14 @@ class NodeStore(PostgresStore):
             await asyncio.wait(self._endings)
         await super().close()
 
+    async def waiting_for_application(self) -> list[Task]:
+        return self._decided(await self._own_tasks("node_queued", limit=_AT_ONCE))
+
     async def kept(self) -> list[Task]:
         return await self._own_tasks("node_kept")
 
     async def waiting_for_keeper(self) -> list[Task]:
-        return await self._own_tasks("node_waiting", limit=_AT_ONCE)
+        return self._decided(await self._own_tasks("node_waiting", limit=_AT_ONCE))
 
     async def any_active(self) -> bool:
         return bool(await self.kept())
@@ -233,6 +251,9 @@ class NodeStore(PostgresStore):
     async def input_done(self, number: int, outcome: str) -> None:
         """The job has it, where ``outcome`` is empty; else why not."""
         await self._count("input_done", seq=number, outcome=outcome)
+
+    def _decided(self, tasks: list[Task]) -> list[Task]:
+        return [task for task in tasks if task.id not in self.undecided]
 
     async def _own_tasks(self, name: str, **values: int) -> list[Task]:
         rows = await self._look(lambda read: read.rows(name, node=self._node, **values))

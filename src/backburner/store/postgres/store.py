@@ -11,6 +11,7 @@ from backburner.store.postgres.engine import Procrastinate
 from backburner.store.postgres.inputs import Inputs
 from backburner.store.postgres.migrations import migrate
 from backburner.store.postgres.mirror import Mirror
+from backburner.store.postgres.nodes import Nodes
 from backburner.store.postgres.reader import Readers
 from backburner.store.postgres.secrets import Secrets
 from backburner.store.postgres.wake import Listener
@@ -22,7 +23,7 @@ from backburner.store.record.record import Record
 Result = TypeVar("Result")
 
 
-class PostgresStore(Record, Mirror, Inputs, Secrets):
+class PostgresStore(Record, Mirror, Nodes, Inputs, Secrets):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
     def __init__(self, address: str, connection: Connection) -> None:

@@ -13,7 +13,7 @@ from backburner.model.states import State, sources
 from backburner.model.task import Task
 from backburner.model.telling import end_text
 from backburner.model.values import value
-from backburner.model.wake import Wake, wake_of
+from backburner.model.wake import IF_PARKED, Wake, wake_of
 from backburner.store.protocol import Output
 from backburner.store.record.rows import (
     change_row,
@@ -112,7 +112,7 @@ def _changes(run: Statements, end: End) -> dict[str, Any]:
 def _signal(run: Statements, task: Task, ending: Ending, data: dict[str, Any]) -> NewSignal | None:
     """What the session is told of it, where it is to be told."""
     wake = wake_of(task.spec)
-    if wake is Wake.SILENT:
+    if wake is Wake.SILENT or (task.spec.get(IF_PARKED) and task.parked_at is None):
         return None
     if wake is Wake.ON_ACTIVITY:
         run.rows("activity_is_over", task=task.seq, prefix=activity_key(task.id))

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from backburner.model import clock
 from backburner.model.clock import Instant
@@ -25,7 +25,14 @@ from backburner.store.record.transaction import Statements, ending_data
 class TaskChanges(Changes):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
-    async def create(self, task: NewTask, *, limit: int, ending: Ending | None = None) -> Task:
+    async def create(
+        self,
+        task: NewTask,
+        *,
+        limit: int,
+        ending: Ending | None = None,
+        detail: str | None = None,
+    ) -> Task:
         spec = to_json(task.spec)
 
         def operation(run: Statements) -> Task:
@@ -38,7 +45,9 @@ class TaskChanges(Changes):
                 return same_or_conflict(existing, task, spec)
             if ending is None:
                 _refuse_above(limit, run, task)  # which undoes the insert
-                return created
+                if detail is not None:
+                    run.rows("task_says", seq=created.seq, detail=detail)
+                return replace(created, detail=detail)
             ended = end_task(run, End(task.id, created.attempt, ending))
             if ended is None:
                 raise ValueError(f"a task that never ran cannot end as {ending.state}")

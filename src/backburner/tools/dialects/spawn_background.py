@@ -25,8 +25,7 @@ def offers(session: "Session | None") -> Sequence[Offer]:
     """The one tool; none where no tool is registered that it could start (E2)."""
     names: list[str] = []
     if session is not None:
-        tools = home_of(session).registry
-        names = [tool.name for tool in tools if tool.background and tool.function is not None]
+        names = [tool.name for tool in home_of(session).startable()]
         if not names:
             return []
     known = f" One of {', '.join(names)}." if names else ""

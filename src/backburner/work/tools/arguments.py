@@ -23,6 +23,10 @@ _NAME_MAX = 64
 Validator = Callable[[Any], dict[str, Any]]
 
 
+class _DoesNotFit(ValueError):
+    """Arguments that a schema refuses, and why."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Arguments:
     """What a function takes."""
@@ -55,6 +59,8 @@ class Arguments:
         hidden = secrets_in(given)  # pyright: ignore[reportUnknownArgumentType]
         if not isinstance(error, ValidationError):  # of a validator that a type brings along
             text = redact_text(without(str(error), hidden))
+            if isinstance(error, _DoesNotFit):
+                return f"{self.tool}: wrong arguments\n- {text}"
             return f"{self.tool}: the arguments cannot be checked: {type(error).__name__}: {text}"
         details = error.errors(include_url=False, include_context=False)
         unknown = [_name(each) for each in details if each["type"] == "extra_forbidden"]
@@ -107,6 +113,25 @@ def nothing_checked(tool: str, schema: Mapping[str, Any]) -> Arguments:
         return {**given}
 
     return Arguments(tool, {**schema}, None, copied)
+
+
+def checked_by_schema(tool: str, schema: Mapping[str, Any]) -> Arguments:
+    """Of a tool that another machine carries out: as far as its schema goes. It checks them too."""
+    from backburner.work.fitting import Fitting  # not for those who have their tools here
+
+    unchecked = nothing_checked(tool, schema)
+    try:
+        fitting = Fitting(schema)
+    except UsageError:  # one that takes more than we do
+        return unchecked
+
+    def checked(given: Any) -> dict[str, Any]:
+        copied = unchecked.validator(given)
+        if (problem := fitting.problem(copied)) is not None:
+            raise _DoesNotFit(problem)
+        return copied
+
+    return Arguments(tool, unchecked.schema, None, checked)
 
 
 def _hints(function: Callable[..., Any], tool: str) -> dict[str, Any]:

@@ -17,7 +17,12 @@ from typing import Any, TypedDict, TypeVar, Unpack, cast, overload
 from backburner.model.errors import UsageError
 from backburner.model.limits import DEFAULT_TOOL_BUDGET_S
 from backburner.model.redaction import VALUE_MAX_CHARS, redact
-from backburner.work.tools.arguments import Arguments, arguments_of, nothing_checked
+from backburner.work.tools.arguments import (
+    Arguments,
+    arguments_of,
+    checked_by_schema,
+    nothing_checked,
+)
 from backburner.work.tools.context import Context
 from backburner.work.tools.nowhere import nowhere
 from backburner.work.tools.threads import blocking, in_thread
@@ -78,6 +83,8 @@ class Tool:
     """Write every call down, also one that ends within its budget."""
     function: Function | None
     """None for a tool that is only declared: nothing here can carry it out."""
+    elsewhere: bool = False
+    """Another machine carries it out, which has said so in the record."""
     is_async: bool = False
     arguments: Arguments
     ours: bool = False
@@ -194,6 +201,28 @@ def declared(name: str, schema: Mapping[str, Any], options: Options) -> Tool:
     )
 
 
+def tool_elsewhere(document: Mapping[str, Any]) -> Tool:
+    """The tool of another machine, by what `Tool.document` says of it there."""
+    hints = document["hints"]
+    arguments = checked_by_schema(document["name"], document["parameters"])
+    return Tool(
+        name=document["name"],
+        display_name=document["display_name"],
+        description=document["description"],
+        parameters=arguments.schema,
+        budget=document["budget"],
+        background=hints["supports_background"],
+        readonly=hints["readonly"],
+        idempotent=hints["idempotent"],
+        destructive=hints["destructive"],
+        policy=document["policy"],
+        function=None,
+        elsewhere=True,
+        arguments=arguments,
+        options={},
+    )
+
+
 def as_tool(item: "Function | Tool") -> Tool:
     """The tool itself, the one attached to a function, or one made of it."""
     if isinstance(item, Tool):
@@ -231,7 +260,7 @@ def refuse_in_background(tool: Tool) -> None:
 
 def refuse_without_function(tool: Tool) -> None:
     """UsageError where a tool is only declared."""
-    if tool.function is None:
+    if tool.function is None and not tool.elsewhere:
         raise UsageError(
             f"the tool {tool.name!r} is declared here, and has nothing that carries it out",
             remedy="register the function that does",

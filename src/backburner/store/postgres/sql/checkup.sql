@@ -18,15 +18,15 @@ ORDER BY xact_start LIMIT 10;
 
 -- name: check_lines
 -- What waits for a worker that takes it, where none does: the queue of the engine, that of the task.
-SELECT waiting.line, waiting.queue, waiting.count FROM (
-    SELECT line, min(queue) AS queue, count(*) AS count FROM task
-    WHERE state = 'queued' AND node IS NULL GROUP BY line) AS waiting
+SELECT waiting.route, waiting.queue, waiting.count FROM (
+    SELECT route, min(queue) AS queue, count(*) AS count FROM task
+    WHERE state = 'queued' AND node IS NULL GROUP BY route) AS waiting
 WHERE NOT EXISTS (
     SELECT 1 FROM node n LEFT JOIN procrastinate_workers w ON w.id = n.worker
-    WHERE waiting.line = ANY(n.lines) AND NOT n.draining
+    WHERE waiting.route = ANY(n.routes) AND NOT n.draining
       AND greatest(w.last_heartbeat, n.seen_at)
           >= clock_timestamp() - n.silent_s * interval '1 second')
-ORDER BY waiting.count DESC, waiting.line LIMIT 10;
+ORDER BY waiting.count DESC, waiting.route LIMIT 10;
 
 -- name: check_jobs_without_tasks
 -- A task and its job are written in one transaction, and called back in one.

@@ -150,7 +150,7 @@ WITH wanted AS MATERIALIZED (
       AND (w.value ->> 8 IS NULL OR t.node = w.value ->> 8)
 )
 UPDATE task SET state = 'running',
-                detail = CASE WHEN schedule IS NULL OR hand_over IS NOT NULL THEN detail END,
+                detail = CASE WHEN hand_over IS NOT NULL THEN detail END,
                 started_at = greatest(:now, created_at), boot_id = value ->> 2,
                 started_boot = (value ->> 3)::bigint, pid = (value ->> 4)::bigint,
                 cgroup = value ->> 5, memory_cgroup = value ->> 6, worker = value ->> 7,
@@ -559,14 +559,14 @@ SELECT (SELECT min(nextval(pg_get_serial_sequence('task', 'seq'))) - 1
 -- name: tasks_begin
 -- Tasks that run from the start in the process that writes them.
 INSERT INTO task (seq, id, owner, session, kind, title, spec, created_at, started_at, max_runtime_s,
-                  parent, schedule, boot_id, started_boot, pid, worker, parked_at, priority, state,
-                  events)
+                  parent, schedule, boot_id, started_boot, pid, worker, node, parked_at, priority,
+                  state, events)
 OVERRIDING SYSTEM VALUE
 SELECT (value ->> 0)::bigint, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,
        value ->> 6, (value ->> 7)::bigint, (value ->> 7)::bigint,
        (value ->> 8)::double precision, value ->> 9, value ->> 10, value ->> 11,
-       (value ->> 12)::bigint, (value ->> 13)::bigint, value ->> 14, (value ->> 15)::bigint,
-       (value ->> 16)::bigint, 'running', 2
+       (value ->> 12)::bigint, (value ->> 13)::bigint, value ->> 14, value ->> 14,
+       (value ->> 15)::bigint, (value ->> 16)::bigint, 'running', 2
 FROM jsonb_array_elements(:rows::jsonb);
 
 -- name: workers
@@ -727,12 +727,20 @@ SELECT procrastinate_cancel_job_v1(id, false, true) FROM procrastinate_jobs
 WHERE queueing_lock = ANY(:job_keys::text[]) AND status = 'todo';
 
 -- name: jobs_stalled
--- What is with machines whose workers have not said for a while that they live; what such a worker
--- had just been given, or anybody whom the answer did not reach; and jobs of which nothing is left.
-SELECT t.id, t.attempt FROM task t JOIN node n ON n.id = t.node
-LEFT JOIN procrastinate_workers w ON w.id = n.worker
+-- What is with nodes that have not said for a while that they live; what was sent to such a node,
+-- which has not taken it; what somebody was given who did not take it either, dead or because the
+-- answer did not arrive; and jobs of which nothing is left.
+WITH dead AS (
+    SELECT n.id FROM node n LEFT JOIN procrastinate_workers w ON w.id = n.worker
+    WHERE greatest(w.last_heartbeat, n.seen_at)
+          < clock_timestamp() - n.silent_s * interval '1 second')
+SELECT t.id, t.attempt FROM task t JOIN dead ON dead.id = t.node
 WHERE t.node IS NOT NULL AND t.finished_at IS NULL
-  AND greatest(w.last_heartbeat, n.seen_at) < clock_timestamp() - :silent_s * interval '1 second'
+UNION
+SELECT t.id, t.attempt FROM task t
+WHERE t.sent_to IS NOT NULL AND t.state = 'queued' AND t.node IS NULL AND t.let_in = t.attempt
+  AND (EXISTS (SELECT 1 FROM dead WHERE dead.id = t.sent_to)
+       OR NOT EXISTS (SELECT 1 FROM node n WHERE n.id = t.sent_to AND NOT n.draining))
 UNION
 SELECT job.args ->> 'task', (job.args ->> 'attempt')::bigint FROM procrastinate_jobs job
 LEFT JOIN task t ON t.id = job.args ->> 'task' AND t.attempt = (job.args ->> 'attempt')::bigint
@@ -743,24 +751,82 @@ WHERE job.status = 'doing' AND job.task_name = :name
                   AND e.at > clock_timestamp() - :silent_s * interval '1 second');
 
 -- name: node_put
-INSERT INTO node (id, worker, routes, places, draining)
-VALUES (:id, :worker, :routes::text[], :places, :draining)
-ON CONFLICT (id) DO UPDATE SET worker = excluded.worker, seen_at = excluded.seen_at,
-                               routes = excluded.routes, places = excluded.places,
-                               draining = excluded.draining
+INSERT INTO node (id, worker, kind, machine, pid, silent_s, queues, tools, agents, routes, places,
+                  draining)
+VALUES (:id, :worker, :kind, :machine, :pid, :silent_s, :queues, :tools, :agents, :routes::text[],
+        :places, :draining)
+ON CONFLICT (id) DO UPDATE
+SET worker = excluded.worker, kind = excluded.kind, machine = excluded.machine, pid = excluded.pid,
+    silent_s = excluded.silent_s, queues = excluded.queues, tools = excluded.tools,
+    agents = excluded.agents, routes = excluded.routes, places = excluded.places,
+    draining = excluded.draining, seen_at = excluded.seen_at
 RETURNING id;
+
+-- name: node_remove
+DELETE FROM node WHERE id = :id RETURNING id;
+
+-- name: nodes_forget
+-- Applications that are dead, and of which nothing is left to see to: they never come back.
+DELETE FROM node n
+WHERE n.kind = 'application' AND NOT EXISTS (
+    SELECT 1 FROM procrastinate_workers w
+    WHERE w.id = n.worker
+      AND w.last_heartbeat >= clock_timestamp() - n.silent_s * interval '1 second')
+  AND n.seen_at < clock_timestamp() - n.silent_s * interval '1 second'
+  AND NOT EXISTS (SELECT 1 FROM task t WHERE t.node = n.id AND t.node IS NOT NULL
+                  AND (t.finished_at IS NULL OR t.leftovers > 0))
+RETURNING id;
+
+-- name: nodes
+-- Each with how long it was not heard of, and how much it has at present.
+SELECT n.id, n.kind, n.machine, n.pid, n.silent_s, n.queues, n.tools, n.agents, n.places,
+       n.draining,
+       extract(epoch FROM clock_timestamp() - greatest(w.last_heartbeat, n.seen_at))::double precision,
+       (SELECT count(*) FROM task t WHERE t.node = n.id AND t.node IS NOT NULL
+        AND (t.finished_at IS NULL OR t.leftovers > 0) AND t.state <> 'queued'),
+       w.id IS NOT NULL
+FROM node n LEFT JOIN procrastinate_workers w ON w.id = n.worker ORDER BY n.id;
+
+-- name: offer_put
+INSERT INTO offer (kind, name, document) VALUES (:kind, :name, :document)
+ON CONFLICT (kind, name) DO UPDATE SET document = excluded.document
+WHERE offer.document <> excluded.document
+RETURNING name;
+
+-- name: offers
+SELECT kind, name, document FROM offer ORDER BY kind, name;
 
 -- name: nodes_take
 -- Attempts that the engine has brought to nodes.
-UPDATE task SET node = value ->> 2
+UPDATE task SET node = value ->> 2, sent_to = NULL
 FROM jsonb_array_elements(:wanted::jsonb) AS wanted (value)
 WHERE id = value ->> 0 AND attempt = (value ->> 1)::bigint AND state = 'queued'
   AND let_in = attempt AND (node IS NULL OR node = value ->> 2)
 RETURNING {changed};
 
+-- name: node_next
+-- Who could carry out a task instead of the node that has it: those that live, take from the same
+-- route and have not refused it; those with a free place first. `with_room`: only those.
+SELECT n.id FROM task t
+JOIN node n ON route_of(NULL, t.queue, t.kind, t.hand_over, t.spec) = ANY(n.routes)
+JOIN procrastinate_workers w ON w.id = n.worker
+CROSS JOIN LATERAL (SELECT count(*) AS had FROM task h WHERE h.node = n.id AND h.node IS NOT NULL
+                    AND (h.finished_at IS NULL OR h.leftovers > 0)) taken
+WHERE t.id = :id AND t.attempt = :attempt AND n.id <> :node AND NOT n.draining
+  AND n.id <> ALL(t.refused) AND (NOT :with_room OR had < n.places)
+  AND w.last_heartbeat >= clock_timestamp() - n.silent_s * interval '1 second'
+ORDER BY had >= n.places, had, n.id LIMIT 1;
+
+-- name: task_hand_on
+-- Nobody has begun it, and one other node is to.
+UPDATE task SET let_in = attempt - 1, node = NULL, sent_to = :next,
+                refused = CASE WHEN :refused THEN array_append(refused, :node) ELSE refused END
+WHERE id = :id AND attempt = :attempt AND state = 'queued' AND node = :node
+RETURNING seq;
+
 -- name: task_let_in_again
 -- Nobody has begun it: the engine is given it anew.
-UPDATE task SET let_in = attempt - 1, node = NULL
+UPDATE task SET let_in = attempt - 1, node = NULL, sent_to = NULL
 WHERE id = :id AND attempt = :attempt AND state = 'queued'
 RETURNING seq;
 
@@ -769,6 +835,12 @@ RETURNING seq;
 SELECT procrastinate_finish_job_v1(id, 'failed', true) FROM procrastinate_jobs
 WHERE status = 'doing' AND task_name = :name AND args ->> 'task' = :task
   AND (args ->> 'attempt')::bigint = :attempt;
+
+-- name: node_queued
+-- What a node has taken and not begun.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.node = :node AND t.node IS NOT NULL AND t.finished_at IS NULL AND t.state = 'queued'
+ORDER BY t.seq LIMIT :limit;
 
 -- name: node_kept
 -- What a machine looks after.

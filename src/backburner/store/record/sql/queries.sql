@@ -258,7 +258,7 @@ SELECT kinds FROM wish WHERE owner = :owner AND session = :session;
 -- name: task_park
 -- A call that was recorded from the start has outlived its budget.
 UPDATE task SET parked_at = coalesce(parked_at, :now), events = events + 1
-WHERE id = :id AND attempt = :attempt AND state IN ('running', 'input_required')
+WHERE id = :id AND attempt = :attempt AND state IN ('queued', 'running', 'input_required')
 RETURNING {changed};
 
 -- name: tasks_parked

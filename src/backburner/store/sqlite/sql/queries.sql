@@ -141,7 +141,7 @@ WHERE NOT next OR most IS NOT NULL
 -- running. How many events each has
 -- now. What waited for an application has found one.
 UPDATE task SET state = 'running',
-                detail = iif(schedule IS NOT NULL AND hand_over IS NULL, NULL, detail),
+                detail = iif(hand_over IS NULL, NULL, detail),
                 started_at = max(:now, created_at), boot_id = w.value ->> 2,
                 started_boot = w.value ->> 3, pid = w.value ->> 4, cgroup = w.value ->> 5,
                 memory_cgroup = w.value ->> 6, worker = w.value ->> 7, events = events + 1

@@ -1,0 +1,57 @@
+"""Nodes: processes on many machines that carry out work of one record."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class NodeKind(StrEnum):
+    """What a node is."""
+
+    WORKER = "worker"
+    """`backburner worker`: a folder, whose processes outlive it."""
+    APPLICATION = "application"
+    """A program that carries out tools and agents in itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """What one says of itself."""
+
+    id: str
+    kind: NodeKind
+    machine: str
+    pid: int
+    queues: tuple[str, ...] = ()
+    """Whose processes it carries out."""
+    tools: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    places: int = 0
+    """So much it takes on at once."""
+    silent_s: float = 30.0
+    """It is dead when it was not heard of for so long."""
+    draining: bool = False
+    """It takes on nothing more."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenNode:
+    """One as the record sees it."""
+
+    node: Node
+    silent_for_s: float
+    """Since it was last heard of."""
+    alive: bool
+    has: int
+    """What it carries out at present."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A tool or an agent that can be asked for by name."""
+
+    kind: str
+    """tool or agent"""
+    name: str
+    document: dict[str, Any]
+    """All of it that a caller has to know."""

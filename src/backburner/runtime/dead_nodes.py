@@ -1,0 +1,78 @@
+"""What becomes of work whose node has died: taken up again where safe, else orphaned, told once.
+
+Who is dead is said by the engine's heartbeats. Every process that has the record open looks, and
+who comes second changes nothing: each step is guarded by the attempt, which is raised before
+anybody takes the work up again.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Collection
+
+from backburner.model.ending import Ending
+from backburner.model.errors import StoreError
+from backburner.model.home import Home
+from backburner.model.states import ErrorKind, State
+from backburner.runtime.children import stop_left_children
+from backburner.runtime.contact import Contact
+from backburner.runtime.runs.recovery import why_not_again
+from backburner.store.engine import Job
+from backburner.store.postgres.node import NodeStore
+
+_log = logging.getLogger("backburner.nodes")
+
+_REASON = "its machine was not heard of for a while"
+
+
+async def see_to_the_dead(
+    store: NodeStore,
+    home: Home,
+    silent_s: float,
+    own: Collection[tuple[str, int]],
+    report: Callable[[str], None],
+) -> None:
+    """Once. ``own`` are the attempts of this process, which lives, whatever its heart says."""
+    stalled = [job for job in await store.stalled(silent_s) if (job.task, job.attempt) not in own]
+    for job in stalled:
+        await _take_from_the_dead(store, job, report)
+    if stalled:
+        await stop_left_children(store, home)  # of agents that ended with their node
+        await store.forget_nodes()
+
+
+async def keep_seeing_to_the_dead(
+    store: NodeStore, home: Home, silent_s: float, look: Callable[[], Awaitable[None]]
+) -> None:
+    """For as long as a program has the record open that may carry out nothing itself.
+
+    ``look`` is what else it looks at now and then.
+    """
+    contact = Contact(silent_s)
+    while True:
+        await asyncio.sleep(silent_s / 3)
+        with contextlib.suppress(StoreError):
+            await look()
+            if not contact.holds():
+                continue
+            own = {(task.id, task.attempt) for task in await store.kept()}
+            await see_to_the_dead(store, home, silent_s, own, _log.warning)
+
+
+async def _take_from_the_dead(store: NodeStore, job: Job, report: Callable[[str], None]) -> None:
+    task = await store.get(job.task)
+    if task is None or task.attempt != job.attempt or task.state.terminal:
+        await store.close_job(job)
+    elif task.state is State.QUEUED:
+        report(f"{job.task}: {_REASON}; it had not begun")
+        await store.give_back(job)
+    else:
+        refused = why_not_again(task)
+        report(f"{job.task}: {_REASON}; {refused or 'it is taken up again'}")
+        if refused is None:
+            await store.requeue(job.task, job.attempt, _REASON)
+        else:
+            orphaned = Ending.failed(ErrorKind.ORPHANED, f"{_REASON}; {refused}")
+            ending = orphaned if task.stop is None else Ending.canceled()
+            await store.finish(job.task, job.attempt, ending)
+        await store.close_job(job)

@@ -1,0 +1,256 @@
+"""What a process is to a shared record when it carries out work of it.
+
+The engine brings jobs of its routes here, for as long as it says that it lives. What cannot be
+carried out here is handed on to a node that may. Output is copied into the record, schedules fire,
+and what dead nodes had is seen to. What carries the work out is the affair of `Crew`.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+from backburner.model import clock
+from backburner.model.ending import Ending
+from backburner.model.errors import StoreError
+from backburner.model.events import EventKind
+from backburner.model.home import Home
+from backburner.model.limits import Settings
+from backburner.model.node import Node
+from backburner.model.states import ErrorKind
+from backburner.model.task import Task
+from backburner.runtime.artifacts import Bringer
+from backburner.runtime.contact import Contact
+from backburner.runtime.dead_nodes import see_to_the_dead
+from backburner.runtime.feed import Feed
+from backburner.runtime.mirror import Copier
+from backburner.runtime.output import measure_output
+from backburner.runtime.retention import prune_now_and_then
+from backburner.runtime.schedules.clockwork import Clockwork
+from backburner.runtime.scribe import insist
+from backburner.runtime.unstarted import leave_result
+from backburner.store.engine import Job
+from backburner.store.postgres.engine_worker import EngineWorker
+from backburner.store.postgres.node import NodeStore
+from backburner.store.postgres.nodes import routes_of
+
+_OVER = frozenset({EventKind.FINISHED, EventKind.REQUEUED, EventKind.FAILED_TRY})
+_BEATS = 6
+"""A node says so many times that it lives before it would be taken for dead."""
+_NOBODY = 0
+"""No worker of the engine has this number."""
+
+
+class Crew(Protocol):
+    """What carries out the work that is brought here."""
+
+    def take_up(self, task: Task) -> None:
+        """Begin it, as soon as there is room."""
+        ...
+
+    def unfit(self, task: Task) -> str | None:
+        """Why this machine cannot carry it out; None where it can."""
+        ...
+
+    @property
+    def full(self) -> bool:
+        """Whether something that is taken now would have to wait."""
+        ...
+
+    async def end_what_is_lost(self) -> None:
+        """End what is over in the record: somebody took this machine for dead."""
+        ...
+
+
+class Station:
+    """Of one process, from the moment that it `run`s."""
+
+    def __init__(
+        self,
+        store: NodeStore,
+        home: Home,
+        settings: Settings,
+        *,
+        feed: Feed,
+        node: Node,
+        crew: Crew,
+        report: Callable[[str], None],
+    ) -> None:
+        self._store = store
+        self._home = home
+        self._settings = settings
+        self._feed = feed
+        self._node = node
+        self._crew = crew
+        self._report = report
+        self._beside: list[asyncio.Task[None]] = []
+        self._known = asyncio.Event()
+        self._copier = Copier(store, home, report)
+        self._bringer = Bringer(store, home, settings, report)
+        store.has_left = self._has_left
+        self._clockwork = Clockwork(store, home, settings, report)
+        self._bell = asyncio.Event()
+        self._unsubscribe = store.on_change(self._bell.set)
+        self._engine = EngineWorker(
+            store.address,
+            routes=routes_of(node),
+            concurrency=node.places,
+            heartbeat_s=node.silent_s / _BEATS,
+            appear=self._appear,
+            carry_out=self._carry_out,
+            report=report,
+        )
+
+    @property
+    def node(self) -> Node:
+        """What it says of itself."""
+        return self._node
+
+    @property
+    def behind_s(self) -> float:
+        """For how long output may have been written that is not in the record yet."""
+        return self._copier.behind_s
+
+    async def known(self) -> None:
+        """Wait until the record knows of it: whatever it has then is seen to if it dies."""
+        await self._known.wait()
+
+    async def change(self, node: Node) -> None:
+        """It says something else of itself from now on. What it has goes on."""
+        if node == self._node:
+            return
+        self._node = node
+        await self._store.put_node(node, self._engine.number or _NOBODY)
+        self._engine.take_from(routes_of(node))
+
+    async def drain(self) -> None:
+        """Take on nothing more; `run` returns when the last job has ended."""
+        self._engine.stop()
+        self._node = replace(self._node, draining=True)
+        with contextlib.suppress(StoreError):  # it is said again with each beat
+            await self._store.put_node(self._node, self._engine.number or _NOBODY)
+
+    async def run(self) -> None:
+        """Take jobs, until it was drained and the last of them has ended. Cancelled, it stops at
+
+        once. What it does beside goes on until `leave`.
+        """
+        self._beside = [
+            asyncio.create_task(self._clockwork.run()),
+            asyncio.create_task(self._copier.run()),
+            asyncio.create_task(self._bringer.run()),
+            asyncio.create_task(self._see_to_others()),
+            asyncio.create_task(self._let_in_what_is_due()),
+            asyncio.create_task(
+                prune_now_and_then(self._store, self._home, self._settings, self._report)
+            ),
+        ]
+        await self._engine.run()
+
+    async def _appear(self, number: int) -> None:
+        await insist(lambda: self._store.put_node(self._node, number), self._report)
+        self._known.set()
+
+    def _has_left(self, task_id: str, attempt: int) -> bool:
+        folder = self._home.attempt(task_id, attempt)
+        return bool(measure_output(folder).total) or os.path.exists(folder.artifacts)
+
+    # What is brought
+
+    async def _carry_out(self, job: Job) -> None:
+        """One job of the engine: it lasts for as long as the attempt is here."""
+        async with self._feed.of_task(job.task, _OVER) as bell:
+            task = await self._taken(job)
+            if task is None:
+                return
+            self._crew.take_up(task)
+            while task is not None and task.attempt == job.attempt and not task.state.terminal:
+                await bell.wait()
+                bell.clear()
+                task = await insist(lambda: self._store.get(job.task), self._report)
+            self._copier.forget(job.task)
+            self._bringer.forget(job.task)
+
+    async def _taken(self, job: Job) -> Task | None:
+        """Take it, unless another one should."""
+        self._store.undecided.add(job.task)
+        try:
+            task = await insist(lambda: self._store.take(job), self._report)
+            return None if task is None or await self._is_handed_on(job, task) else task
+        finally:
+            self._store.undecided.discard(job.task)
+
+    async def _is_handed_on(self, job: Job, task: Task) -> bool:
+        """Whether it is another node's now, or over because there is none."""
+        reason = self._crew.unfit(task)
+        if reason is None:
+            return self._crew.full and await insist(
+                lambda: self._store.hand_on(job, refused=False), self._report
+            )
+        if await insist(lambda: self._store.hand_on(job, refused=True), self._report):
+            self._report(f"{job.task}: {reason}; it is handed on")
+            return True
+        ending = Ending.failed(
+            ErrorKind.SPAWN, f"{reason} on {self._node.machine}, nor on any other live worker"
+        )
+        ended = await insist(
+            lambda: self._store.finish(job.task, job.attempt, ending), self._report
+        )
+        if ended is not None:
+            leave_result(self._home, ended)
+        return True
+
+    async def _let_in_what_is_due(self) -> None:
+        """Further attempts wait in the record for their time, by every node: the first one does."""
+        while True:
+            self._bell.clear()
+            due = None
+            with contextlib.suppress(Exception):
+                due = await self._store.next_held()
+            wait = None if due is None else max(0.0, (due - clock.now()) / clock.SECOND)
+            try:
+                async with asyncio.timeout(wait):
+                    await self._bell.wait()
+            except TimeoutError:
+                with contextlib.suppress(Exception):
+                    await self._store.let_in_due()
+
+    # The others
+
+    async def _see_to_others(self) -> None:
+        """Again and again."""
+        contact = Contact(self._node.silent_s)
+        while True:
+            await asyncio.sleep(self._node.silent_s / _BEATS)
+            try:
+                await self._be_heard_of()
+                await self._crew.end_what_is_lost()
+                own = {(task.id, task.attempt) for task in await self._store.kept()}
+                if contact.holds():
+                    await see_to_the_dead(
+                        self._store, self._home, self._node.silent_s, own, self._report
+                    )
+            except Exception as error:  # noqa: BLE001 - the next look may do
+                self._report(f"dead nodes: {type(error).__name__}: {error}")
+
+    async def _be_heard_of(self) -> None:
+        """The engine's worker says that it lives, but not while it only waits for its last jobs."""
+        number = self._engine.number
+        if number is not None and not await self._store.is_worker(number):
+            self._report("the others took this machine for dead: it begins anew")
+            self._engine.begin_anew()
+        if self._engine.number is None or self._node.draining:
+            await self._store.put_node(self._node, self._engine.number or _NOBODY)
+
+    async def leave(self) -> None:
+        """After `run`: it is no worker of the engine, and its time to come back is counted."""
+        self._unsubscribe()
+        for task in self._beside:
+            task.cancel()
+        if self._beside:
+            await asyncio.wait(self._beside)
+        await self._clockwork.close()
+        self._bringer.close()
+        await self._store.put_node(replace(self._node, draining=False), _NOBODY)

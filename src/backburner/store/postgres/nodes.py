@@ -1,0 +1,91 @@
+"""Nodes and what they offer, in the record: for those that look, and those that ask for work."""
+
+import json
+from collections.abc import Sequence
+
+from backburner.model.node import Node, NodeKind, Offer, SeenNode
+from backburner.model.states import Kind
+from backburner.store.engine import route_of_node, route_of_queue, route_of_work
+from backburner.store.record.changes import Changes
+from backburner.store.record.rows import to_json
+from backburner.store.record.transaction import Row, Statements
+
+
+def routes_of(node: Node) -> list[str]:
+    """The queues of the engine that it takes jobs from."""
+    return [
+        route_of_node(node.id),
+        *(route_of_queue(name) for name in node.queues),
+        *(route_of_work(Kind.TOOL, name) for name in node.tools),
+        *(route_of_work(Kind.AGENT, name) for name in node.agents),
+    ]
+
+
+class Nodes(Changes):
+    """What every handle on the record can ask and say of nodes."""
+
+    async def nodes(self) -> list[SeenNode]:
+        """All that are known: workers, dead or alive, and applications."""
+        rows = await self._look(lambda read: read.rows("nodes"))
+        return [_seen(row) for row in rows]
+
+    async def offers(self) -> list[Offer]:
+        """The tools and agents that can be asked for."""
+        rows = await self._look(lambda read: read.rows("offers"))
+        return [Offer(kind, name, json.loads(document)) for kind, name, document in rows]
+
+    async def put_offers(self, offers: Sequence[Offer]) -> None:
+        """These can be asked for from now on, as they are now."""
+
+        def operation(run: Statements) -> None:
+            for offer in offers:
+                run.rows(
+                    "offer_put", kind=offer.kind, name=offer.name, document=to_json(offer.document)
+                )
+
+        await self._writer.write(operation)
+
+    async def put_node(self, node: Node, worker: int) -> None:
+        """It is the engine's worker of that number from now on."""
+        await self._count(
+            "node_put",
+            id=node.id,
+            worker=worker,
+            kind=node.kind,
+            machine=node.machine,
+            pid=node.pid,
+            silent_s=float(node.silent_s),
+            queues=to_json(node.queues),
+            tools=to_json(node.tools),
+            agents=to_json(node.agents),
+            routes=to_json(routes_of(node)),
+            places=node.places,
+            draining=node.draining,
+        )
+
+    async def remove_node(self, node_id: str) -> None:
+        """It has gone in order, and nothing of it is left to see to."""
+        await self._count("node_remove", id=node_id)
+
+    async def forget_nodes(self) -> None:
+        """Those that are dead for good, when all that they had was seen to."""
+        await self._count("nodes_forget")
+
+
+def _seen(row: Row) -> SeenNode:
+    *first, silent_s, queues, tools, agents, places, draining, silent_for_s, has, registered = row
+    node_id, kind, machine, pid = first
+    node = Node(
+        node_id,
+        NodeKind(kind),
+        machine,
+        pid,
+        queues=tuple(json.loads(queues)),
+        tools=tuple(json.loads(tools)),
+        agents=tuple(json.loads(agents)),
+        places=places,
+        silent_s=silent_s,
+        draining=draining,
+    )
+    alive = silent_for_s <= silent_s and (registered or draining)  # which takes no jobs any more
+    return SeenNode(node, max(0.0, silent_for_s), alive, has)

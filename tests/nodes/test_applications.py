@@ -1,0 +1,366 @@
+"""X10, E3, E11: tools and agents on many machines keep the promises that they have in a home."""
+
+import asyncio
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from backburner import Backburner, Context, InvalidArguments, Session, State, Task, UsageError
+from backburner.model.states import ErrorKind
+from tests.nodes.conftest import NewApplication, NewWorker
+from tests.waiting import wait_until_async
+
+pytestmark = [pytest.mark.slow]
+
+SHOP = ("--tools", "tests.nodes.shop")
+SOON = {"BACKBURNER_DEAD_AFTER_S": "2"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where tools that hold show what becomes of them."""
+    made = tmp_path / "folder"
+    made.mkdir()
+    return made
+
+
+def begun(folder: Path) -> int:
+    return len(list(folder.glob("began-*")))
+
+
+async def told(session: Session) -> list[str]:
+    """What it is told, and acknowledges."""
+    found: list[str] = []
+    async for signal in session.signals(follow=False):
+        found.append(f"{signal.record.kind} {signal.task}")
+        await signal.ack()
+    return found
+
+
+# In the application itself
+
+
+async def test_e2_a_tool_of_the_application_runs_in_its_event_loop(
+    shared: Backburner, home: Path
+) -> None:
+    loops: list[object] = []
+
+    @shared.tool(background=True)
+    async def here(context: Context, text: str) -> dict[str, str]:
+        loops.append(asyncio.get_running_loop())
+        context.progress(1, 2)
+        context.output("stdout", "from here\n")
+        await context.tell("so far so good")
+        return {"said": text}
+
+    session = shared.session("chat")
+    task = await session.spawn("here", {"text": "hi"})
+    await task.wait(timeout=60)
+    assert (task.state, task.result) == (State.SUCCEEDED, {"said": "hi"})
+    assert loops == [asyncio.get_running_loop()]
+    assert (await task.output()).text == "[stdout] from here\n"
+    assert await told(session) == [f"message {task.id}", f"completed {task.id}"]
+
+
+async def test_d1_d2_a_call_is_parked_and_told_of_once(shared: Backburner, folder: Path) -> None:
+    @shared.tool(background=True)
+    async def slow(folder: str) -> str:
+        await wait_until_async(Path(folder, "go").exists)
+        return "at last"
+
+    session = shared.session("chat")
+    assert (await session.invoke("slow", {"folder": "/"}, budget=0)).parked
+    (folder / "go").touch()
+    quick = await session.invoke("slow", {"folder": str(folder)}, budget=60)
+    assert (quick.parked, quick.result) == (False, "at last")
+    (folder / "go").unlink()
+    outcome = await session.invoke("slow", {"folder": str(folder)}, budget=0.1)
+    assert outcome.parked
+    (folder / "go").touch()
+    await outcome.task.wait(timeout=60)
+    assert await told(session) == [f"completed {outcome.task.id}"]
+
+
+async def test_an_application_that_closes_leaves_nothing_of_itself(
+    shared: Backburner, address: str, folder: Path
+) -> None:
+    other = Backburner.open(address)
+
+    @other.tool(background=True)
+    async def forever() -> None:
+        await asyncio.Event().wait()
+
+    async with other:
+        task = await other.session("chat").spawn("forever")
+    task = await shared.session("chat").task(task.id)
+    assert task.error is not None
+    assert task.error.kind is ErrorKind.ORPHANED
+    assert await shared.store.nodes() == []  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+
+
+# On another machine
+
+
+async def test_x10_a_tool_that_is_not_here_runs_where_it_is(
+    shared: Backburner, new_worker: NewWorker
+) -> None:
+    new_worker(*SHOP)
+    session = shared.session("chat", owner="ada")
+    task = await session.spawn("shout", {"text": "hey", "times": 2})
+    await task.wait(timeout=60)
+    assert (task.state, task.result) == (State.SUCCEEDED, "HEYHEY")
+    assert (await task.output()).text == "[stdout] shouts hey\n"
+    assert await told(session) == [f"completed {task.id}"]
+    called = await session.invoke("shout", {"text": "ho"})
+    assert (called.success, called.result, called.parked) == (True, "HO", False)
+    assert await told(session) == [], "who waited for the answer has it"
+    with pytest.raises(InvalidArguments, match=r"(?s)shout.*times"):
+        await session.spawn("shout", {"text": "hey", "times": "often"})
+    with pytest.raises(UsageError, match="shout"):
+        await session.spawn("shouts", {})
+    with pytest.raises(UsageError, match="secrets"):
+        await session.spawn("log_in", {"password": "hunter2"})
+
+
+async def test_a_model_sees_what_others_have(shared: Backburner, new_worker: NewWorker) -> None:
+    new_worker(*SHOP)
+    await shared.known_tools()
+    tools = shared.session("chat").toolset("spawn_background")
+    assert "shout" in json.dumps(tools.schemas("mcp"))
+    answer = await tools.call("spawn_background", {"tool": "shout", "args": {"text": "x"}})
+    assert not answer.is_error, answer.text
+    task = await shared.session("chat").task(answer.data["task_id"])
+    await task.wait(timeout=60)
+    assert task.result == "X"
+
+
+async def test_a_tool_whose_worker_is_away_waits_for_it_and_says_so(
+    shared: Backburner, new_worker: NewWorker
+) -> None:
+    worker = new_worker(*SHOP)
+    worker.leave()
+    task = await shared.session("chat").spawn("shout", {"text": "x"})
+    assert (task.state, task.record.detail) == (
+        State.QUEUED, "waits for an application that has the tool shout",
+    )  # fmt: skip
+    worker.start()
+    await task.wait(timeout=60)
+    assert (task.result, task.record.detail) == ("X", None)
+
+
+async def test_c6_a_question_is_answered_and_a_message_sent_from_another_machine(
+    shared: Backburner, new_worker: NewWorker
+) -> None:
+    new_worker(*SHOP)
+    session = shared.session("chat")
+    asking = await session.spawn("ask_name", {})
+    await wait_until_async(lambda: _is(asking, State.INPUT_REQUIRED))
+    await asking.send("Ada")
+    await asking.wait(timeout=60)
+    assert asking.result == "it is called Ada"
+    hearing = await session.spawn("echo_message", {})
+    await wait_until_async(lambda: _is(hearing, State.RUNNING))
+    await hearing.send("psst")
+    await hearing.wait(timeout=60)
+    assert hearing.result == "psst"
+    assert hearing.record.progress is not None
+
+
+async def test_d6_d2_a_call_on_another_machine_is_parked_or_goes_with_its_caller(
+    shared: Backburner, new_worker: NewWorker, folder: Path
+) -> None:
+    new_worker(*SHOP)
+    session = shared.session("chat")
+    calling = asyncio.create_task(session.invoke("hold", {"folder": str(folder)}))
+    await wait_until_async(lambda: begun(folder) == 1)
+    calling.cancel()
+    await asyncio.wait([calling])
+    await wait_until_async(lambda: any(folder.glob("cut-*")))
+    outcome = await session.invoke("hold", {"folder": str(folder)}, budget=0.2)
+    assert outcome.parked
+    (folder / "go").touch()
+    await outcome.task.wait(timeout=60)
+    assert outcome.task.result == "held"
+    assert await told(session) == [f"completed {outcome.task.id}"]
+
+
+async def test_e7_a_stop_reaches_a_tool_on_another_machine(
+    shared: Backburner, new_worker: NewWorker, folder: Path
+) -> None:
+    new_worker(*SHOP)
+    task = await shared.session("chat").spawn("hold_once", {"folder": str(folder)})
+    await wait_until_async(lambda: begun(folder) == 1)
+    await task.stop()
+    assert task.state is State.CANCELED
+    assert len(list(folder.glob("cut-*"))) == 1
+    assert "stopped on request" in (await task.output()).text
+
+
+async def test_b8_an_agent_of_a_worker_answers_and_its_children_end_with_it(
+    shared: Backburner, new_worker: NewWorker, folder: Path
+) -> None:
+    new_worker(*SHOP)
+    session = shared.session("chat")
+    task = await session.ask(str(folder), agent="parent")
+    await task.wait(timeout=60)
+    assert task.state is State.SUCCEEDED, task.error
+    (child,) = await shared.session(task.id).tasks()
+    assert task.result == f"asked for {child.id}"
+    await child.wait(timeout=60)
+    assert child.state is State.CANCELED
+    with pytest.raises(UsageError, match="patient"):
+        await session.ask("x", agent="nobody")
+
+
+async def test_e9_a_schedule_starts_a_tool_where_it_is(
+    shared: Backburner, new_worker: NewWorker
+) -> None:
+    new_worker(*SHOP)
+    session = shared.session("chat")
+    soon = datetime.now(UTC) + timedelta(seconds=1)
+    await session.schedule(soon, {"tool": "shout", "args": {"text": "now"}})
+    await wait_until_async(session.tasks)
+    (task,) = await session.tasks()
+    await task.wait(timeout=60)
+    assert task.result == "NOW"
+
+
+# When one dies
+
+
+async def test_e11_what_a_killed_application_had_is_taken_up_once_or_orphaned(
+    shared: Backburner, new_application: NewApplication, folder: Path
+) -> None:
+    dying = new_application(**SOON)
+    again, once = (dying.start("chat", tool, folder=str(folder)) for tool in ("hold", "hold_once"))
+    await wait_until_async(lambda: begun(folder) == 2)
+    living = [new_application(**SOON) for _ in range(2)]
+    dying.kill()
+    session = shared.session("chat")
+    await _expect_taken_up_and_orphaned(session, folder, again, once)
+    assert all(each.process.poll() is None for each in living)
+
+
+async def test_e11_what_a_killed_worker_had_is_taken_up_once_or_orphaned(
+    shared: Backburner, new_worker: NewWorker, folder: Path
+) -> None:
+    soon = ("--dead-after", "2", *SHOP)
+    dying = new_worker(*soon)
+    session = shared.session("chat")
+    again = await session.spawn("hold", {"folder": str(folder)})
+    once = await session.spawn("hold_once", {"folder": str(folder)})
+    asked = await session.ask(str(folder), agent="patient")
+    await wait_until_async(lambda: begun(folder) == 3)
+    new_worker(*soon)
+    dying.kill()
+    await asked.wait(timeout=60)
+    assert asked.error is not None
+    assert asked.error.kind is ErrorKind.ORPHANED
+    await _expect_taken_up_and_orphaned(session, folder, again.id, once.id, asked.id)
+
+
+async def _expect_taken_up_and_orphaned(
+    session: Session, folder: Path, again: str, *orphans: str
+) -> None:
+    for each in orphans:
+        task = await (await session.task(each)).wait(timeout=60)
+        assert task.error is not None
+        assert task.error.kind is ErrorKind.ORPHANED
+        assert "not heard of" in task.error.message
+    task = await session.task(again)
+    await wait_until_async(lambda: len(list(folder.glob(f"began-{again}-*"))) == 2)
+    (folder / "go").touch()
+    await task.wait(timeout=60)
+    assert (task.state, task.result, task.record.attempt) == (State.SUCCEEDED, "held", 2)
+    assert len(list(folder.glob(f"began-{again}-*"))) == 2
+    for each in orphans:
+        assert len(list(folder.glob(f"began-{each}-*"))) == 1
+    ends = [f"failed {each}" for each in orphans]
+    assert sorted(await told(session)) == sorted([*ends, f"completed {again}"])
+
+
+async def test_x2_an_application_that_was_only_slow_is_fenced_off(
+    shared: Backburner, new_application: NewApplication, folder: Path
+) -> None:
+    slow = new_application(**SOON)
+    again, once = (slow.start("chat", tool, folder=str(folder)) for tool in ("hold", "hold_once"))
+    await wait_until_async(lambda: begun(folder) == 2)
+    new_application(**SOON)
+    slow.pause()
+    session = shared.session("chat")
+    orphan = await (await session.task(once)).wait(timeout=60)
+    assert orphan.state is State.FAILED
+    await wait_until_async(lambda: len(list(folder.glob(f"began-{again}-*"))) == 2)
+    slow.go_on()
+    await wait_until_async(lambda: len(list(folder.glob("cut-*"))) == 2, timeout=60)
+    (folder / "go").touch()
+    task = await (await session.task(again)).wait(timeout=60)
+    assert (task.record.attempt, task.result) == (2, "held")
+    assert sorted(await told(session)) == sorted([f"failed {once}", f"completed {again}"])
+    # It lives, and takes on work again.
+    assert (
+        await (await session.task(slow.start("chat", "shout", text="x"))).wait(60)
+    ).result == "X"
+
+
+async def test_a_drained_worker_finishes_its_tools_and_told_again_hands_them_back(
+    shared: Backburner, new_worker: NewWorker, folder: Path
+) -> None:
+    first = new_worker(*SHOP)
+    session = shared.session("chat")
+    task = await session.spawn("hold", {"folder": str(folder)})
+    await wait_until_async(lambda: begun(folder) == 1)
+    first.drain()
+    await wait_until_async(lambda: "nothing more" in first.said())
+    waiting = await session.spawn("shout", {"text": "x"})
+    assert (await task.refresh()).state is State.RUNNING
+    first.drain()
+    await asyncio.to_thread(first.process.wait, 60)
+    assert (await task.refresh()).state is State.QUEUED, first.said()
+    new_worker(*SHOP)
+    await wait_until_async(lambda: begun(folder) == 2)
+    (folder / "go").touch()
+    assert (await task.wait(timeout=60)).record.attempt == 2
+    assert (await waiting.wait(timeout=60)).record.attempt == 1
+
+
+# Limits
+
+
+async def test_e3_five_of_a_session_however_many_applications_race(
+    shared: Backburner, new_application: NewApplication, folder: Path
+) -> None:
+    racing = [new_application() for _ in range(3)]
+    start = ("chat", "hold", {"folder": str(folder)})
+    for each in racing:
+        each.ask(*[start] * 5)
+    answers = [line for each in racing for line in await asyncio.to_thread(each.answers)]
+    refused = [line for line in answers if line == "limit"]
+    assert (len(answers), len(refused)) == (15, 10), answers
+    (folder / "go").touch()
+    for task in await shared.session("chat").tasks():
+        await task.wait(timeout=60)
+
+
+async def test_e3_no_worker_has_more_than_its_places_and_the_others_get_the_rest(
+    shared: Backburner, new_worker: NewWorker, folder: Path
+) -> None:
+    for _ in range(2):
+        new_worker(*SHOP, BACKBURNER_TOOLS_PER_WORKER="3")
+    tasks = [
+        await shared.session(f"chat-{n}").spawn("hold", {"folder": str(folder)}) for n in range(8)
+    ]
+    await wait_until_async(lambda: begun(folder) == 6)
+    pids = [path.name.split("-")[2] for path in folder.glob("began-*")]
+    assert sorted(pids.count(pid) for pid in set(pids)) == [3, 3]
+    states = [(await task.refresh()).state for task in tasks]
+    assert sorted(map(str, states)) == ["queued"] * 2 + ["running"] * 6
+    (folder / "go").touch()
+    for task in tasks:
+        assert (await task.wait(timeout=60)).state is State.SUCCEEDED
+
+
+async def _is(task: Task, state: State) -> bool:
+    return (await task.refresh()).state is state

@@ -1,8 +1,8 @@
 """Output of 100 running tasks, copied into the record while it is written: what the database bears.
 
-Each task prints a line of 60 characters ten times a second; a second load begins with logs that are
-as large as they get (1.25 MiB), because these must not be copied anew for each line. Beside it the
-same tasks that print nothing: the difference is what copying costs.
+Each task prints a line of 60 characters ten times a second, which no database can compress; a
+second load begins with logs that are as large as they get (1.25 MiB): those are copied anew with
+each line that is added. Beside it tasks that print nothing: the difference is what copying costs.
 """
 
 import asyncio
@@ -14,9 +14,8 @@ from bench.shared.database import Cost
 from bench.shared.sides import Ours, both
 from bench.waiting import until
 
-_LINE = "x" * 59
-_TALKS = f"while :; do echo {_LINE}; sleep 0.1; done"
-_FILLS = f"yes {_LINE} | head -c 3000000; echo full; {_TALKS}"
+_TALKS = "while :; do head -c 44 /dev/urandom | base64; sleep 0.1; done"
+_FILLS = f"head -c 2000000 /dev/urandom | base64; {_TALKS}"
 _SILENT = "sleep 600"
 
 

@@ -70,4 +70,5 @@ def test_ls_loads_nothing_that_is_slow_to_load(backburner: Program, active: bool
     assert "backburner.runtime.glance" in loaded
     slow = {"asyncio", "typer", "rich", "psutil", "subprocess", "pydantic", "importlib.resources"}
     assert not slow & loaded
+    assert not {"psycopg", "procrastinate"} & loaded
     backburner("stop", "--all")

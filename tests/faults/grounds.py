@@ -10,6 +10,7 @@ from typing import Protocol
 
 import psycopg
 
+from tests.faults.application import QUEUE
 from tests.faults.record import is_intact
 from tests.faults.victims import guardians_of, keeper_of, kill, kill_all_of_ours
 from tests.nodes.workers import WorkerProcess
@@ -36,6 +37,10 @@ class Ground(Protocol):
         """What must hold of the record when all is over."""
         ...
 
+    def said(self) -> str:
+        """What those who carry out the work have said."""
+        ...
+
 
 class HomeGround:
     """One machine."""
@@ -57,6 +62,9 @@ class HomeGround:
     def check(self) -> None:
         assert is_intact(self._home)
 
+    def said(self) -> str:
+        return (self._home / "keeper.log").read_text()
+
 
 class SharedGround:
     """Four machines and a database. A machine that is killed comes back, as its supervisor sees to
@@ -69,7 +77,8 @@ class SharedGround:
         self._server = server
         self.address = server.create(fresh=True)
         self.folder = homes[0].parent
-        self._workers = [WorkerProcess(self.address, home, "--dead-after", "300") for home in homes]
+        options = ("--dead-after", "300", "--queue", "default", "--queue", QUEUE)
+        self._workers = [WorkerProcess(self.address, home, *options) for home in homes]
 
     def kill(self, victim: str, choice: float) -> None:
         if victim == "worker":
@@ -96,6 +105,9 @@ class SharedGround:
                 "SELECT args FROM backburner.procrastinate_jobs WHERE status = 'todo'"
             ).fetchall()
             assert jobs == [], "the engine has jobs of which nothing is left"
+
+    def said(self) -> str:
+        return "\n".join(f"{worker.home.name}: {worker.said()}" for worker in self._workers)
 
     def close(self) -> None:
         """What runs has been stopped before."""

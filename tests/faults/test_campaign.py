@@ -158,8 +158,13 @@ class Round:
 
     async def until_over(self, task: Task) -> None:
         """Wait for its end, and answer what it asks."""
-        async with asyncio.timeout(PATIENCE_S):
-            await answer(task)
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await answer(task)
+        except TimeoutError:
+            await task.refresh()
+            events = [event async for event in task.events(follow=False)]
+            pytest.fail(f"it does not end: {task.record}\n{events}\n{self.ground.said()}")
         await task.refresh()
 
     async def check_record(self, task: Task) -> None:

@@ -19,6 +19,7 @@ from backburner.gateway.people import People
 from backburner.gateway.platform import Platform
 from backburner.gateway.posting import PEOPLE_READ, Lines, Pace
 from backburner.gateway.talking import Agents, Talking
+from backburner.runtime.sole import sole
 from backburner.work.tools.own_folder import as_name
 
 if TYPE_CHECKING:
@@ -59,14 +60,15 @@ async def serve(
             os.mkdir(path, 0o700)
     remedy = "stop that one first" if not setup.line else "give this one another --session"
     with alone(folder, f"a gateway to {platform.name} for this home", remedy=remedy):
-        journal = Journal(f"{folder}/journal")
-        try:
-            desk = _desk(backburner, platform, setup, journal)
-            async with _at_work(desk, people, name) as hearing:
-                listening(desk)
-                await platform.listen(hearing.hear, COMMANDS.menu())
-        finally:
-            journal.close()
+        async with sole(backburner.home, f"the gateway {name}"):
+            journal = Journal(f"{folder}/journal")
+            try:
+                desk = _desk(backburner, platform, setup, journal)
+                async with _at_work(desk, people, name) as hearing:
+                    listening(desk)
+                    await platform.listen(hearing.hear, COMMANDS.menu())
+            finally:
+                journal.close()
 
 
 def _desk(backburner: "Backburner", platform: Platform, setup: Setup, journal: Journal) -> Desk:

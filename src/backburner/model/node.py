@@ -44,6 +44,8 @@ class SeenNode:
     alive: bool
     has: int
     """What it carries out at present."""
+    ahead_s: float = 0.0
+    """Its clock, of that of the database, when it last said who it is."""
 
 
 @dataclass(frozen=True, slots=True)

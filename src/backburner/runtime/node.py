@@ -112,6 +112,8 @@ class Node:
         ours = {(task.id, task.attempt) for task in await self._store.kept()}
         await end_fenced_off(self._home, ours, self._report)
         await self._worker.adopt()
+        for job in await self._store.left_behind():
+            await self._store.give_back(job)
         beside = [
             asyncio.create_task(self._inputs.run()),
             asyncio.create_task(self._deliverer.run()),

@@ -254,3 +254,20 @@ async def test_x1_who_stops_waiting_for_an_end_does_not_undo_it(address: str) ->
     again = await open_node(address, "nd_1")
     assert (await get(again, task.id)).state is State.FAILED
     await again.close()
+
+
+async def test_x2_what_a_node_was_brought_before_it_died_is_given_anew_when_it_is_back(
+    address: str,
+) -> None:
+    """At once, and not when it would be taken for dead."""
+    store = await open_node(address, "nd_1")
+    task = await queued(store)
+    run(address, "SELECT procrastinate_register_worker_v1()")
+    worker = 1
+    await store.put_node(Node("nd_1", NodeKind.WORKER, "here", 1, silent_s=3600), worker)
+    run(address, f"SELECT procrastinate_fetch_job_v2(NULL, {worker})")
+    assert await store.left_behind() == [Job(task.id, 1)]
+    for job in await store.left_behind():
+        await store.give_back(job)
+    assert jobs(address) == [(task.id, 1, "default", "todo")]
+    await store.close()

@@ -188,9 +188,27 @@ export interface Signal {
 
 export interface Worker {
   id: string;
+  kind: "keeper" | "application" | "worker";
+  machine: string;
   pid: number | null;
   alive: boolean;
+  draining: boolean;
+  queues: string[];
+  tools: string[];
+  agents: string[];
+  places: number | null;
+  running: number;
+  heard_at: string | null;
   tasks: string[];
+}
+
+export interface Queue {
+  name: string | null;
+  width: number | null;
+  paused: boolean;
+  waiting: number;
+  running: number;
+  workers: number | null;
 }
 
 export interface Tool {

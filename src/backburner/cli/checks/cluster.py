@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from importlib.metadata import version as version_of
 from typing import TYPE_CHECKING
 
-from backburner.cli.checks.finding import Finding, Level
+from backburner.cli.checks.finding import Finding, Level, so_many
+from backburner.cli.checks.nodes import examine_nodes
 from backburner.cli.checks.record import shape_finding
 from backburner.cli.place import Place
-from backburner.model import clock
 from backburner.model.clock import format_duration
 from backburner.model.errors import BackburnerError
 from backburner.work.log.marks import byte_count
@@ -17,8 +17,6 @@ from backburner.work.log.marks import byte_count
 if TYPE_CHECKING:
     from backburner.store.postgres.checkup import Breaches, Checkup, Server, Transaction
 
-_SKEW_S = 1.0
-"""Between two clocks: times that are shown beside each other would mislead."""
 _LONG_S = 30.0
 """For a transaction: ours take milliseconds."""
 _MUCH_OUTPUT = 10_000_000_000
@@ -53,9 +51,7 @@ def examine_cluster(at: Place) -> Iterator[Finding]:
 
 
 def _looked_at(look: "Checkup", server: "Server") -> Iterator[Finding]:
-    waiting, running = look.active()
-    yield Finding("tasks", Level.OK, f"{waiting:,} wait, {running:,} run")
-    yield _clock(server)
+    yield from examine_nodes(look, server)
     yield _engine(look.breaches())
     yield _dead_letters(look.dead_letters())
     yield _output(server)
@@ -87,20 +83,6 @@ def _database(at: Place, server: "Server", took: float) -> Finding:
     return Finding("database", Level.OK, f"{text}, connected in {took * 1000:.0f} ms")
 
 
-def _clock(server: "Server") -> Finding:
-    """Leases and deaths go by the database's clock; what is shown, by that of each machine."""
-    ahead = (clock.now() - server.now) / clock.SECOND
-    if abs(ahead) <= _SKEW_S:
-        return Finding("clock", Level.OK, f"within {abs(ahead) * 1000:.0f} ms of the database's")
-    return Finding(
-        "clock",
-        Level.WARN,
-        f"{format_duration(abs(ahead))} {'ahead of' if ahead > 0 else 'behind'} the database's",
-        "let all machines keep the time with NTP",
-        "times of tasks and schedules of different machines do not fit each other",
-    )
-
-
 def _engine(found: "Breaches") -> Finding:
     if not found.jobs_without_tasks and not found.tasks_without_jobs:
         return Finding("engine", Level.OK, "every task that may start has its job")
@@ -120,7 +102,7 @@ def _dead_letters(count: int) -> Finding:
     return Finding(
         "deliveries",
         Level.WARN,
-        f"{_so_many(count, 'signal')} could not be delivered through a channel",
+        f"{so_many(count, 'signal')} could not be delivered through a channel",
         "backburner signals --failed lists those of a session, --resend KEY sends one again",
         "nobody was told what they say, unless through the inbox",
     )
@@ -182,7 +164,3 @@ def _folder(at: Place) -> Finding:
             "output of other machines is copied there to be read",
         )
     return Finding("folder", Level.OK, f"{root}, for copies of output")
-
-
-def _so_many(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

@@ -24,3 +24,8 @@ class Finding:
     remedy: str = ""
     why: str = ""
     """Why it matters, where all is not well."""
+
+
+def so_many(count: int, what: str) -> str:
+    """A number of things, for people."""
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

@@ -47,19 +47,50 @@ class SessionList(Document):
 
 
 class Worker(Document):
-    """An application, or the keeper, that carries out tasks."""
+    """Who carries out tasks: a worker of many, an application, or the keeper of a home."""
 
     id: str
+    kind: Literal["keeper", "application", "worker"]
+    machine: str = Field(description="The name of its machine; empty where it said none.")
     pid: int | None
     alive: bool
+    draining: bool = Field(description="It takes on nothing more.")
+    queues: list[str] = Field(description="Those that it takes tasks of.")
+    tools: list[str] = Field(description="Those that it has.")
+    agents: list[str] = Field(description="Those that it has.")
+    places: int | None = Field(description="So much it takes on at once; null for no limit.")
+    running: int = Field(description="So much it carries out: of all for an admin.")
+    heard_at: Time | None = Field(
+        description="When it was last heard of; null where it is on this machine and is seen."
+    )
     tasks: list[str] = Field(description="Those of the caller that it carries out.")
 
 
 class WorkerList(Document):
     """Who carries out tasks of the caller."""
 
-    keeper: bool = Field(description="Whether a keeper is there.")
+    shared: bool = Field(description="Whether many machines share the record.")
+    keeper: bool = Field(description="Whether a keeper is there, where they do not.")
     items: list[Worker]
+
+
+class Line(Document):
+    """A queue: a line that tasks wait in."""
+
+    name: str | None = Field(description="null for the tasks that are in no queue.")
+    width: int | None = Field(description="So many of it run at once; null for no limit.")
+    paused: bool
+    waiting: int
+    running: int
+    workers: int | None = Field(
+        description="How many that live take tasks of it; null where the keeper does."
+    )
+
+
+class LineList(Document):
+    """The queues: for an admin with all of their tasks, for others with their own."""
+
+    items: list[Line]
 
 
 class ToolHints(Document):

@@ -8,12 +8,20 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from backburner.model.clock import rfc3339
 from backburner.model.errors import BackburnerError
 from backburner.model.task import Task
+from backburner.runtime.carriers import Carrier, carriers
 from backburner.runtime.election import keeper_is_missing
+from backburner.runtime.lines import lines
 from backburner.runtime.overview import overview as look
-from backburner.runtime.runs.lock import is_alive
 from backburner.serve.access import Administers, Looks
 from backburner.serve.hub import sees
-from backburner.serve.models.overview import Health, Me, Overview, ToolList, WorkerList
+from backburner.serve.models.overview import (
+    Health,
+    LineList,
+    Me,
+    Overview,
+    ToolList,
+    WorkerList,
+)
 from backburner.serve.service import Service, service_of
 
 router = APIRouter(tags=["home"])
@@ -70,16 +78,54 @@ def _bar(task: Task) -> dict[str, Any]:
 
 @router.get("/v1/workers", response_model=WorkerList)
 async def workers(who: Looks) -> dict[str, Any]:
-    """The applications that carry out tasks of the caller; all of them for an admin."""
+    """The workers and applications that carry out tasks of the caller; all of them for an admin."""
     backburner = who.service.backburner
     items: list[dict[str, Any]] = []
-    for worker in await backburner.store.workers():
-        tasks = await backburner.store.tasks_of_worker(worker.id)
-        own = [task.id for task in tasks if sees(who.scope, task)]
+    for carrier in await carriers(backburner.store, backburner.home):
+        own = [task.id for task in carrier.tasks if sees(who.scope, task)]
         if own or who.is_admin:
-            alive = is_alive(backburner.home, worker.id)
-            items.append({"id": worker.id, "pid": worker.pid, "alive": alive, "tasks": own})
-    return {"keeper": not keeper_is_missing(backburner.home), "items": items}
+            items.append(_worker(carrier, own, everything=who.is_admin))
+    shared = backburner.home.shared
+    there = not shared and not keeper_is_missing(backburner.home)
+    return {"shared": shared, "keeper": there, "items": items}
+
+
+def _worker(carrier: Carrier, tasks: list[str], *, everything: bool) -> dict[str, Any]:
+    return {
+        "id": carrier.id,
+        "kind": carrier.kind,
+        "machine": carrier.machine,
+        "pid": carrier.pid,
+        "alive": carrier.alive,
+        "draining": carrier.draining,
+        "queues": list(carrier.queues),
+        "tools": list(carrier.tools),
+        "agents": list(carrier.agents),
+        "places": carrier.places,
+        "running": carrier.running if everything else len(tasks),
+        "heard_at": None if carrier.heard_at is None else rfc3339(carrier.heard_at),
+        "tasks": tasks,
+    }
+
+
+@router.get("/v1/queues", response_model=LineList)
+async def queues(who: Looks) -> dict[str, Any]:
+    """The queues, and what waits and runs in them: all of it for an admin, else their own."""
+    backburner = who.service.backburner
+    found = await lines(backburner.store, backburner.home, None if who.is_admin else who.scope)
+    return {
+        "items": [
+            {
+                "name": line.queue.name or None,
+                "width": line.queue.width or None,
+                "paused": line.queue.paused,
+                "waiting": line.queue.waiting,
+                "running": line.queue.running,
+                "workers": line.workers,
+            }
+            for line in found
+        ]
+    }
 
 
 @router.get("/v1/tools", response_model=ToolList)

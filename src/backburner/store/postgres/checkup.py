@@ -5,10 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from backburner.model.clock import Instant
+from backburner.model.node import SeenNode
 from backburner.store.postgres.clock import DatabaseClock
 from backburner.store.postgres.connection import connect, explained
 from backburner.store.postgres.engine import TASK
 from backburner.store.postgres.migrations import Format, format_of, migrate, migrations
+from backburner.store.postgres.nodes import seen_node
 from backburner.store.postgres.reader import Glancer
 
 
@@ -77,6 +79,10 @@ class Checkup:
         """Those that are open for longer."""
         rows = self._reader.rows("check_transactions", longer_s=longer_s)
         return [Transaction(*row) for row in rows]
+
+    def nodes(self) -> list[SeenNode]:
+        """Workers and applications, dead or alive."""
+        return [seen_node(row) for row in self._reader.rows("nodes")]
 
     def lines(self) -> list[Line]:
         """Where tasks wait that no worker takes."""

@@ -59,7 +59,7 @@ def take_tasks(run: transaction.Statements, takes: Sequence[Take]) -> list[Task 
     return [taken.get(take.job.task) for take in takes]
 
 
-TAKES = Together(take_tasks, subject=lambda take: take.job.task, turn=3)
+TAKES = Together(take_tasks, subject=lambda take: take.job.task, turn=3, lazy=True)
 
 
 class NodeStore(PostgresStore):
@@ -112,6 +112,13 @@ class NodeStore(PostgresStore):
     async def stalled(self, silent_s: float) -> list[Job]:
         """What is with nodes that are dead; see Engine.stalled."""
         return await self._look(lambda read: Procrastinate().stalled(read, silent_s))
+
+    async def left_behind(self) -> list[Job]:
+        """What this node was brought before it died, and had not taken."""
+        rows = await self._look(
+            lambda read: read.rows("jobs_left_behind", node=self._node, name=TASK)
+        )
+        return [Job(task, attempt) for task, attempt in rows]
 
     async def give_back(self, job: Job) -> bool:
         """Nobody has begun it, and the engine is given it anew. False where somebody has."""

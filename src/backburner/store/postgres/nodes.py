@@ -3,11 +3,13 @@
 import json
 from collections.abc import Sequence
 
+from backburner.model import clock
 from backburner.model.node import Node, NodeKind, Offer, SeenNode
 from backburner.model.states import Kind
+from backburner.model.task import Task
 from backburner.store.engine import route_of_node, route_of_queue, route_of_work
 from backburner.store.record.changes import Changes
-from backburner.store.record.rows import to_json
+from backburner.store.record.rows import to_json, to_task
 from backburner.store.record.transaction import Row, Statements
 
 
@@ -27,7 +29,7 @@ class Nodes(Changes):
     async def nodes(self) -> list[SeenNode]:
         """All that are known: workers, dead or alive, and applications."""
         rows = await self._look(lambda read: read.rows("nodes"))
-        return [_seen(row) for row in rows]
+        return [seen_node(row) for row in rows]
 
     async def offers(self) -> list[Offer]:
         """The tools and agents that can be asked for."""
@@ -47,21 +49,27 @@ class Nodes(Changes):
 
     async def put_node(self, node: Node, worker: int) -> None:
         """It is the engine's worker of that number from now on."""
-        await self._count(
-            "node_put",
-            id=node.id,
-            worker=worker,
-            kind=node.kind,
-            machine=node.machine,
-            pid=node.pid,
-            silent_s=float(node.silent_s),
-            queues=to_json(node.queues),
-            tools=to_json(node.tools),
-            agents=to_json(node.agents),
-            routes=to_json(routes_of(node)),
-            places=node.places,
-            draining=node.draining,
-        )
+        values = {
+            "id": node.id,
+            "worker": worker,
+            "kind": node.kind,
+            "machine": node.machine,
+            "pid": node.pid,
+            "silent_s": float(node.silent_s),
+            "queues": to_json(node.queues),
+            "tools": to_json(node.tools),
+            "agents": to_json(node.agents),
+            "routes": to_json(routes_of(node)),
+            "places": node.places,
+            "draining": node.draining,
+        }
+        # Our clock is asked when it is written: its turn may have come late.
+        await self._writer.write(lambda run: run.rows("node_put", now=clock.now(), **values))
+
+    async def tasks_of_node(self, node_id: str) -> list[Task]:
+        """What it has at present."""
+        rows = await self._look(lambda read: read.rows("node_kept", node=node_id))
+        return [to_task(row) for row in rows]
 
     async def remove_node(self, node_id: str) -> None:
         """It has gone in order, and nothing of it is left to see to."""
@@ -72,9 +80,10 @@ class Nodes(Changes):
         await self._count("nodes_forget")
 
 
-def _seen(row: Row) -> SeenNode:
-    *first, silent_s, queues, tools, agents, places, draining, silent_for_s, has, registered = row
-    node_id, kind, machine, pid = first
+def seen_node(row: Row) -> SeenNode:
+    """A row of the statement `nodes`."""
+    *first, silent_for_s, has, registered, ahead = row
+    node_id, kind, machine, pid, silent_s, queues, tools, agents, places, draining = first
     node = Node(
         node_id,
         NodeKind(kind),
@@ -88,4 +97,4 @@ def _seen(row: Row) -> SeenNode:
         draining=draining,
     )
     alive = silent_for_s <= silent_s and (registered or draining)  # which takes no jobs any more
-    return SeenNode(node, max(0.0, silent_for_s), alive, has)
+    return SeenNode(node, max(0.0, silent_for_s), alive, has, ahead / clock.SECOND)

@@ -61,6 +61,8 @@ _LOCK = b"SELECT pg_advisory_xact_lock(%d);" % WRITERS
 _LOCK_BEYOND = b"SELECT pg_advisory_lock(%d); SET idle_session_timeout = '%ds'" % (WRITERS, HOLD_S)
 _UNLOCK = b"SET idle_session_timeout = 0; SELECT pg_advisory_unlock(%d)" % WRITERS
 
+_LAZILY = b"SET LOCAL synchronous_commit = off;"
+
 _AGAIN_S = (0.02, 0.05, 0.1, 0.2, 0.5)
 
 
@@ -190,7 +192,8 @@ class Writer:
         if beyond:
             run.command(_LOCK_BEYOND)
         try:
-            oldest, number, now = run.command(_BEGIN % (b"" if beyond else _LOCK))[0]
+            first = (b"" if beyond else _LOCK) + (_LAZILY if _is_lazy(done) else b"")
+            oldest, number, now = run.command(_BEGIN % first)[0]
             self._clock.was(now)
             self._refuse_newer(oldest, number)
             before = run.changes
@@ -287,6 +290,11 @@ class Writer:
         if self._statements is not None:
             self._statements.connection.close()
             self._statements = None
+
+
+def _is_lazy(done: list[Asked]) -> bool:
+    """Whether nobody has to wait for the disk."""
+    return all(each.kind is not None and each.kind.lazy for each in done)
 
 
 def _waits() -> Any:

@@ -262,7 +262,9 @@ CREATE TABLE wish (
 CREATE TABLE node (
     id      identifier PRIMARY KEY,
     worker  BIGINT NOT NULL,
-    seen_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
+    seen_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+    -- Of its clock before that of the database, in microseconds.
+    ahead   BIGINT NOT NULL DEFAULT 0
 );
 
 -- Applications that carry out tasks in themselves: tools and agents.

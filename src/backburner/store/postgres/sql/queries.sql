@@ -750,25 +750,33 @@ WHERE job.status = 'doing' AND job.task_name = :name
   AND NOT EXISTS (SELECT 1 FROM procrastinate_events e WHERE e.job_id = job.id AND e.type = 'started'
                   AND e.at > clock_timestamp() - :silent_s * interval '1 second');
 
+-- name: jobs_left_behind
+-- What the last worker of a node was given and had not taken when it died.
+SELECT t.id, t.attempt FROM node n JOIN procrastinate_jobs job ON job.worker_id = n.worker
+JOIN task t ON t.id = job.args ->> 'task' AND t.attempt = (job.args ->> 'attempt')::bigint
+WHERE n.id = :node AND job.status = 'doing' AND job.task_name = :name AND t.state = 'queued'
+  AND t.node IS NULL;
+
 -- name: node_put
 INSERT INTO node (id, worker, kind, machine, pid, silent_s, queues, tools, agents, routes, places,
-                  draining)
+                  draining, ahead)
 VALUES (:id, :worker, :kind, :machine, :pid, :silent_s, :queues, :tools, :agents, :routes::text[],
-        :places, :draining)
+        :places, :draining, :now - (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
 ON CONFLICT (id) DO UPDATE
 SET worker = excluded.worker, kind = excluded.kind, machine = excluded.machine, pid = excluded.pid,
     silent_s = excluded.silent_s, queues = excluded.queues, tools = excluded.tools,
     agents = excluded.agents, routes = excluded.routes, places = excluded.places,
-    draining = excluded.draining, seen_at = excluded.seen_at
+    draining = excluded.draining, seen_at = excluded.seen_at, ahead = excluded.ahead
 RETURNING id;
 
 -- name: node_remove
 DELETE FROM node WHERE id = :id RETURNING id;
 
 -- name: nodes_forget
--- Applications that are dead, and of which nothing is left to see to: they never come back.
+-- Those that are dead, and of which nothing is left to see to: applications never come back, and a
+-- worker that does says anew who it is.
 DELETE FROM node n
-WHERE n.kind = 'application' AND NOT EXISTS (
+WHERE (n.kind = 'application' OR n.seen_at < clock_timestamp() - interval '1 day') AND NOT EXISTS (
     SELECT 1 FROM procrastinate_workers w
     WHERE w.id = n.worker
       AND w.last_heartbeat >= clock_timestamp() - n.silent_s * interval '1 second')
@@ -784,7 +792,7 @@ SELECT n.id, n.kind, n.machine, n.pid, n.silent_s, n.queues, n.tools, n.agents, 
        extract(epoch FROM clock_timestamp() - greatest(w.last_heartbeat, n.seen_at))::double precision,
        (SELECT count(*) FROM task t WHERE t.node = n.id AND t.node IS NOT NULL
         AND (t.finished_at IS NULL OR t.leftovers > 0) AND t.state <> 'queued'),
-       w.id IS NOT NULL
+       w.id IS NOT NULL, n.ahead
 FROM node n LEFT JOIN procrastinate_workers w ON w.id = n.worker ORDER BY n.id;
 
 -- name: offer_put

@@ -1,6 +1,7 @@
 """X5 with X10: what a task has added on one machine is read on any other."""
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -75,6 +76,11 @@ async def test_x5_who_hears_of_the_end_finds_the_files_of_another_machine(
         assert signal.task == task.id
         break
     await task.refresh()
+    await task.output()
+    assert json.loads(Path(task.document()["paths"]["result"]).read_text()) == {
+        "status": "succeeded",
+        "exit_code": 0,
+    }
     assert _names(task.document()) == ["_._up*", "plain.txt"]
     for name in _names(task.document()):
         path = Path(await task.artifact(name))

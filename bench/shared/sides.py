@@ -62,6 +62,10 @@ class Ours:
         """A program that does nothing."""
         await self.sessions[number].run(["true"])
 
+    async def function(self, number: int) -> None:
+        """A function that does nothing, in the worker itself."""
+        await self.sessions[number].spawn("noop", {})
+
     async def waiting(self, number: int) -> None:
         """A program that waits."""
         await self.sessions[number].run(WAITS)
@@ -88,6 +92,10 @@ class TheirSide:
     async def command(self, _: int) -> None:
         """A program that does nothing."""
         await self.app.command(["true"], os.devnull)
+
+    async def function(self, _: int) -> None:
+        """A function that does nothing, in the worker itself."""
+        await self.app.noop()
 
     async def waiting(self, _: int) -> None:
         """A program that waits."""

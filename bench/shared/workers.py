@@ -27,7 +27,7 @@ def our_workers(
         home = folder / f"machine-{number}"
         commands.append(
             [sys.executable, "-m", "backburner.cli", "worker", "--home", str(home),
-             "--concurrency", str(at_once)]
+             "--concurrency", str(at_once), "--tools", "bench.shared.tools"]
         )  # fmt: skip
     with _running(commands, folder, "ours", {"BACKBURNER_DATABASE": address}) as processes:
         yield processes

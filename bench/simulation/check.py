@@ -37,7 +37,8 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
     rows[0].notes.append(
         f"a task costs the database {costs.database_s * 1e3:.2f} ms of its processor, its worker "
         f"{costs.worker_s * 1e3:.2f} ms, its caller {costs.caller_s * 1e3:.2f} ms; a commit waits "
-        f"{costs.commit_s * 1e3:.2f} ms; {measured.cores:.2f} cores were ours; "
+        f"{costs.commit_s * 1e3:.2f} ms, a place {costs.turn_s * 1e3:.0f} ms "
+        f"between two tasks; {measured.cores:.2f} cores were ours; "
         f"a task takes {measured.disk_bytes / 1024:.1f} KiB of the record and "
         f"{measured.log_bytes / 1024:.1f} KiB of the database's log"
     )

@@ -3,8 +3,8 @@
 What the model knows of the real thing is little, and all of it is measured: there is one writer at
 a time on all machines; what waits in a process is committed together; a commit costs a time that it
 only waits (the disk, the wire) and processor time of the database for each change in it; a task
-costs its worker and its caller processor time; a worker has so many places. Everything else, such
-as reads, is in these times.
+costs its worker and its caller processor time; a worker has so many places, and each waits a moment
+between two tasks. Everything else, such as reads, is in these times.
 """
 
 from collections import deque
@@ -38,6 +38,9 @@ class Costs:
     """Processor time of its worker, with the processes that it starts."""
     caller_s: float
     """Processor time of the program that starts it."""
+    turn_s: float = 0.0
+    """That a place waits between two tasks beside all that: notices, the engine's own questions,
+    the start of a process."""
     changes: int = 4
     """Of the record for a task: it is created, taken, claimed, and it ends."""
 
@@ -106,6 +109,7 @@ class Cell:
         self.tally.waits_s.append(self._env.now - began)
         yield self._env.timeout(work_s)
         yield self._writing[worker].write()
+        yield self._env.timeout(self._costs.turn_s)
         yield self._free.put(worker)
         self.tally.ended += 1
 

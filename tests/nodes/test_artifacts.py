@@ -1,6 +1,7 @@
 """X5 with X10: what a task has added on one machine is read on any other."""
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -13,8 +14,10 @@ from fsspec.core import url_to_fs
 from backburner import Backburner
 from backburner.model.errors import ArtifactsUnreachable, NotFound
 from backburner.model.states import ErrorKind, State
+from backburner.serve import Binding, serving
 from tests.nodes.conftest import NewWorker
 from tests.s3_server import BUCKET, s3_server
+from tests.serve.client import Api
 from tests.waiting import wait_until_async
 
 pytestmark = [pytest.mark.slow]
@@ -75,6 +78,11 @@ async def test_x5_who_hears_of_the_end_finds_the_files_of_another_machine(
         assert signal.task == task.id
         break
     await task.refresh()
+    await task.output()
+    assert json.loads(Path(task.document()["paths"]["result"]).read_text()) == {
+        "status": "succeeded",
+        "exit_code": 0,
+    }
     assert _names(task.document()) == ["_._up*", "plain.txt"]
     for name in _names(task.document()):
         path = Path(await task.artifact(name))
@@ -87,6 +95,23 @@ async def test_x5_who_hears_of_the_end_finds_the_files_of_another_machine(
     assert list(folder_for_all.glob("*/*"))
     assert await elsewhere.prune(0) == 1
     assert not list(folder_for_all.glob("*"))
+
+
+async def test_x5_a_server_of_the_api_gives_out_files_of_another_machine(
+    folder_for_all: Path, elsewhere: Backburner, new_worker: NewWorker, tmp_path: Path
+) -> None:
+    new_worker()
+    task = await elsewhere.session("chat").run(
+        f"cd {tmp_path}; {_ADD.format(text='over', name='http.txt')}"
+    )
+    await task.wait(timeout=60)
+    async with serving(elsewhere, Binding(port=0)) as server:
+        api = Api(elsewhere, server)
+        (listed,) = (await api.json(f"/v1/tasks/{task.id}/artifacts"))["items"]
+        assert (listed["name"], listed["bytes"]) == ("http.txt", 4)
+        assert (await api.get(f"/v1/tasks/{task.id}/artifacts/http.txt")).content == b"over"
+        assert (await api.get(f"/v1/tasks/{task.id}/artifacts/other.txt")).status_code == 404
+        await api.close()
 
 
 async def test_x5_artifacts_in_a_bucket(

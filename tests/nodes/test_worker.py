@@ -128,6 +128,24 @@ async def test_a_drained_worker_finishes_what_it_has_and_leaves_the_rest(
     assert second.state is State.SUCCEEDED
 
 
+async def test_a_drained_worker_that_is_told_again_leaves_at_once_and_the_next_goes_on(
+    shared: Backburner, new_worker: NewWorker, tmp_path: Path
+) -> None:
+    worker = new_worker()
+    task = await shared.session("chat").run(
+        f"touch {tmp_path}/began; while [ ! -e {tmp_path}/go ]; do sleep 0.1; done; echo done"
+    )
+    await wait_until_async((tmp_path / "began").exists)
+    worker.drain()
+    await wait_until_async(lambda: "nothing more" in worker.said())
+    worker.drain()
+    await asyncio.to_thread(worker.process.wait, 60)
+    worker.start()
+    (tmp_path / "go").touch()
+    await task.wait(timeout=60)
+    assert (task.state, task.record.attempt) == (State.SUCCEEDED, 1)
+
+
 async def test_e9_a_schedule_fires_once_however_many_workers_there_are(
     shared: Backburner, new_worker: NewWorker
 ) -> None:

@@ -230,6 +230,11 @@ def resolve_home(given: str | os.PathLike[str] | None) -> Path:
         raise UsageError(
             "a folder is needed here, and no database", remedy="give the home folder to --home"
         )
+    if "://" in text or "password=" in text:  # which may hold a password: it is not repeated
+        raise UsageError(
+            "that is neither a folder nor the address of a record",
+            remedy="an address begins with postgresql://",
+        )
     if text:
         return Path(os.path.abspath(os.path.expanduser(text)))
     return _state_folder()

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -203,6 +204,9 @@ async def fetch_artifact(depot: Depot | None, home: Home, task: Task, name: str)
     size = None if stored is None else stored.sizes.get(name)
     if stored is None or size is None or not is_name(name):
         raise NotFound(f"no artifact {name!r}")
+    folder = home.attempt(task.id, stored.attempt)
+    if _is_original(folder):
+        return
     if not stored.place:
         raise ArtifactsUnreachable(
             f"{name!r} stays on the machine of the task",
@@ -213,20 +217,23 @@ async def fetch_artifact(depot: Depot | None, home: Home, task: Task, name: str)
             f"{name!r} lies in {stored.place}",
             remedy=f"set BACKBURNER_ARTIFACTS={stored.place} here, too",
         )
-    folder = home.attempt(task.id, stored.attempt)
     await asyncio.to_thread(_fetch, partial(depot.get, stored.folder, name), folder, name, stored)
+
+
+def _is_original(folder: AttemptFolder) -> bool:
+    """Whether the attempt was carried out here: these are no copies."""
+    return _any(folder) and not os.path.exists(f"{folder.artifacts}/{_OF}")
 
 
 def _fetch(
     get: Callable[[int, int], None], folder: AttemptFolder, name: str, stored: StoredArtifacts
 ) -> None:
     place, size = folder.artifacts, stored.sizes[name]
-    os.makedirs(place, mode=0o700, exist_ok=True)
+    _make_room(folder, stored.folder)
     path, fresh = f"{place}/{name}", f"{place}/.{secrets.token_hex(8)}"
-    if _holds(place, stored.folder):
-        with contextlib.suppress(FileNotFoundError):
-            if os.lstat(path).st_size == size:
-                return
+    with contextlib.suppress(FileNotFoundError):
+        if os.lstat(path).st_size == size:
+            return
     fd = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         get(fd, size)
@@ -238,20 +245,21 @@ def _fetch(
         os.close(fd)
 
 
-def _holds(place: str, whose: str) -> bool:
-    """Whether these are copies of that folder; else none of them counts from now on."""
-    try:
-        with open(f"{place}/{_OF}", encoding="utf-8") as file:
+def _make_room(folder: AttemptFolder, whose: str) -> None:
+    """Have a place for copies of that folder, and of no other: an id may have been used again."""
+    with contextlib.suppress(FileNotFoundError):
+        with open(f"{folder.artifacts}/{_OF}", encoding="utf-8") as file:
             if file.read() == whose:
-                return True
-    except FileNotFoundError:
-        pass
-    for each in os.scandir(place):
-        if each.is_file(follow_symlinks=False):
-            os.unlink(each.path)
-    with open(f"{place}/{_OF}", "w", encoding="utf-8") as file:
+                return
+        shutil.rmtree(folder.artifacts)
+    fresh = f"{folder.artifacts}.{secrets.token_hex(8)}"
+    os.makedirs(fresh, mode=0o700)
+    with open(f"{fresh}/{_OF}", "w", encoding="utf-8") as file:
         file.write(whose)
-    return False
+    try:
+        os.rename(fresh, folder.artifacts)  # with its mark, or not at all: it says what is original
+    except OSError:  # somebody else was quicker
+        shutil.rmtree(fresh)
 
 
 # Forgetting

@@ -20,7 +20,7 @@ def home_of(given: str | os.PathLike[str] | None) -> Home:
     worker works for. UsageError where that is not known.
     """
     home = named_home(given)
-    if home.shared or not os.path.exists(home.node):
+    if home.shared or not os.path.isfile(home.node):  # by default a worker has a folder there
         return home
     address = os.environ.get(DATABASE, "")
     if not is_database(address):

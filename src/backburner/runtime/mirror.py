@@ -6,12 +6,14 @@ as if it had been written here.
 
 import asyncio
 import contextlib
+import json
 import os
 import secrets
 import shutil
 import time
 from collections.abc import Callable
 
+from backburner.model.ending import Ending
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.states import State
 from backburner.model.task import Task
@@ -101,6 +103,9 @@ class Copies:
             folder = self._home.attempt(task.id, output.attempt)
             if not _is_original(folder):
                 await asyncio.to_thread(_lay_out, folder, task, output)
+        folder = self._home.attempt(task.id, task.attempt)
+        if task.state.terminal and not _is_original(folder):
+            await asyncio.to_thread(_lay_out_result, folder, task)
 
     async def _sweep(self) -> None:
         """Copies that nobody has looked at for a day are fetched again where they are wanted."""
@@ -145,13 +150,30 @@ def _versions(folder: AttemptFolder, attempt: int) -> set[str]:
     return found
 
 
-def _lay_out(folder: AttemptFolder, task: Task, output: Mirrored) -> None:
-    path = _streams(folder)[output.stream]
+def _mark(folder: AttemptFolder, task: Task) -> None:
     os.makedirs(folder.path, mode=0o700, exist_ok=True)
-    fresh = f"{path}.{secrets.token_hex(4)}"  # several may lay out the same at once
+    fresh = f"{folder.path}/{_COPIED}.{secrets.token_hex(4)}"
     with open(fresh, "x", encoding="ascii") as file:
         file.write(str(task.seq))
     os.rename(fresh, f"{folder.path}/{_COPIED}")
+
+
+def _lay_out_result(folder: AttemptFolder, task: Task) -> None:
+    """As the machine of the task has it, but for what a tool has given beside its result."""
+    if os.path.exists(folder.result):
+        return
+    _mark(folder, task)
+    ending = Ending(task.state, task.error, task.exit_code, task.summary, task.result)
+    fresh = f"{folder.result}.{secrets.token_hex(4)}"
+    with open(fresh, "x", encoding="utf-8") as file:
+        json.dump(ending.document(), file)
+    os.rename(fresh, folder.result)
+
+
+def _lay_out(folder: AttemptFolder, task: Task, output: Mirrored) -> None:
+    path = _streams(folder)[output.stream]
+    _mark(folder, task)
+    fresh = f"{path}.{secrets.token_hex(4)}"  # several may lay out the same at once
     fd = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
         os.truncate(fd, output.total)

@@ -30,7 +30,7 @@ from backburner.runtime.feed import Feed
 from backburner.runtime.fencing import end_fenced_off
 from backburner.runtime.probes import Door, listening
 from backburner.runtime.remote_input import InputCarrier
-from backburner.runtime.runs.folders import missing_folder
+from backburner.runtime.runs.folders import missing_folder, no_room
 from backburner.runtime.scribe import insist
 from backburner.runtime.station import Station
 from backburner.runtime.worker import ProcessWorker
@@ -100,6 +100,7 @@ class Node:
                 station.node.silent_s,
                 behind_s=lambda: station.behind_s,
                 draining=lambda: station.node.draining,
+                unfit=lambda: no_room(self._home),
             ),
         )
 
@@ -161,8 +162,8 @@ class Node:
         self._worker.start(task)
 
     def unfit(self, task: Task) -> str | None:
-        """See Crew.unfit: a folder that is not here may be on another machine."""
-        return missing_folder(task.spec.get("cwd"))
+        """See Crew.unfit: a folder or room that is not here may be on another machine."""
+        return missing_folder(task.spec.get("cwd")) or no_room(self._home)
 
     @property
     def full(self) -> bool:

@@ -39,6 +39,8 @@ from backburner.store.postgres.nodes import routes_of
 _OVER = frozenset({EventKind.FINISHED, EventKind.REQUEUED, EventKind.FAILED_TRY})
 _BEATS = 6
 """A node says so many times that it lives before it would be taken for dead."""
+_REST_S = 0.05
+"""Changes come in crowds: one look for all of those of a moment."""
 _NOBODY = 0
 """No worker of the engine has this number."""
 
@@ -213,6 +215,7 @@ class Station:
             try:
                 async with asyncio.timeout(wait):
                     await self._bell.wait()
+                    await asyncio.sleep(_REST_S)
             except TimeoutError:
                 with contextlib.suppress(Exception):
                     await self._store.let_in_due()

@@ -32,6 +32,8 @@ class Work:
     behind_s: Callable[[], float]
     """For how long output may have been written that is not in the record yet."""
     draining: Callable[[], bool]
+    unfit: Callable[[], str | None]
+    """Why its machine can carry out nothing now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class Vitals(Collector):
     def __init__(self, store: NodeStore, work: Work) -> None:
         self._store = store
         self._work = work
-        self._asking: asyncio.Task[_Look] | None = None
+        self._asking: asyncio.Task[_Look | None] | None = None
         self._last: _Look | None = None
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(self)
@@ -56,6 +58,8 @@ class Vitals(Collector):
         """None where it takes tasks on."""
         if self._work.draining():
             return "it takes on nothing more"
+        if (reason := self._work.unfit()) is not None:
+            return reason
         look = await self._look()
         if look is None:
             return "the database does not answer"
@@ -78,13 +82,17 @@ class Vitals(Collector):
         try:
             async with asyncio.timeout(_ANSWERS_S):
                 self._last = await asyncio.shield(self._asking)
-        except (TimeoutError, BackburnerError):
+        except TimeoutError:
             return None
         return self._last
 
-    async def _ask(self) -> _Look:
-        heard = await self._store.heard()
-        return _Look(time.monotonic(), heard, await self._store.kept())
+    async def _ask(self) -> _Look | None:
+        """None where the record does not say. Who asked may be gone when it does."""
+        try:
+            heard = await self._store.heard()
+            return _Look(time.monotonic(), heard, await self._store.kept())
+        except BackburnerError:
+            return None
 
     async def close(self) -> None:
         """Ask no more."""

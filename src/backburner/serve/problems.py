@@ -192,4 +192,6 @@ class LastNet:
                 return
             if begun or scope["type"] != "http":
                 raise  # the connection is cut, so that nobody takes half an answer for all of it
-            await (await on_unforeseen(Request(scope), error))(scope, receive, send)
+            foreseen = isinstance(error, BackburnerError)  # of a layer that is before the routes
+            answer = on_backburner_error if foreseen else on_unforeseen
+            await (await answer(Request(scope), error))(scope, receive, send)

@@ -18,7 +18,12 @@ from backburner.model.states import Kind
 from backburner.work.process.identity import read_proc
 from backburner.work.process.wrapper import Launch
 
-_NOT_INHERITED = ("BACKBURNER_TASK_ID", "BACKBURNER_ATTEMPT", "BACKBURNER_REPORT")
+_NOT_INHERITED = (
+    "BACKBURNER_TASK_ID",
+    "BACKBURNER_ATTEMPT",
+    "BACKBURNER_REPORT",
+    "BACKBURNER_SECRET",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,10 @@ def base_spec(
 
 
 def inherited_environment() -> dict[str, str]:
-    """What this process would hand on to a child, without what makes it a part of its own task."""
+    """What this process would hand on to a child, without what makes it a part of its own task, and
+
+    without the key that seals what all machines share.
+    """
     environment = dict(os.environ)
     for name in _NOT_INHERITED:
         environment.pop(name, None)

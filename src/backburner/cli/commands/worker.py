@@ -16,6 +16,7 @@ from backburner.cli.place import session_named
 from backburner.model.database import is_database
 from backburner.model.errors import UsageError
 from backburner.model.home import Home, own_folder, resolve_home
+from backburner.model.order import check_queue
 from backburner.runtime.home import DATABASE, check_database_installed
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def command(
             "--dead-after",
             metavar="SECONDS",
             min=1,
+            max=86400,
             help="When it is not heard of for so long it is dead, and what it had is seen to. "
             "[default: 30]",
         ),
@@ -106,7 +108,10 @@ def command(
     settings = settings_from_environment()
     if dead_after is not None:
         settings = replace(settings, dead_after_s=dead_after)
-    terms = Terms(tuple(queue or ["default"]), concurrency, settings.dead_after_s, listen)
+    queues = tuple(dict.fromkeys(queue or ["default"]))
+    for name in queues:
+        check_queue(name, width=1)
+    terms = Terms(queues, concurrency, settings.dead_after_s, listen)
     asyncio.run(_work(Backburner(at, settings), terms, tools or (), as_json=as_json))
     return exits.DONE
 

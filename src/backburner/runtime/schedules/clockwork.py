@@ -28,6 +28,9 @@ from backburner.runtime.unstarted import leave_result
 from backburner.store.protocol import Scope, Store
 from backburner.work import handover
 
+_REST_S = 0.05
+"""Changes come in crowds: one look for all of a moment. It puts off nothing that is due."""
+
 _AT_ONCE = 100
 _ALL = 100_000
 _NO_TIME_IS_LATER = 2**62
@@ -94,6 +97,7 @@ class Clockwork:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(None if due is None else _nap_s(due)):
                 await self._bell.wait()
+                await asyncio.sleep(_REST_S)
 
     async def _expect_anew(self) -> None:
         """Bring forward what waits for a time that a wrong clock has made the next.

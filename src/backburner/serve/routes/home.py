@@ -1,5 +1,6 @@
 """The home as a whole: who asks, what goes on, who carries it out, and whether all is well."""
 
+import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
@@ -23,6 +24,9 @@ from backburner.serve.models.overview import (
     WorkerList,
 )
 from backburner.serve.service import Service, service_of
+
+_ANSWERS_S = 2.0
+"""A record that takes longer is not there, for a probe."""
 
 router = APIRouter(tags=["home"])
 
@@ -163,7 +167,10 @@ async def _problem(service: Service) -> str | None:
     if service.closing:
         return "the server is about to end"
     try:
-        await service.backburner.store.last_event()
+        async with asyncio.timeout(_ANSWERS_S):
+            await service.backburner.store.last_event()
+    except TimeoutError:
+        return "the record does not answer"
     except BackburnerError as error:
         return f"the record cannot be read: {error.code}"
     return None

@@ -18,7 +18,7 @@ import procrastinate
 import psycopg
 from procrastinate.connector import Notify
 from procrastinate.exceptions import ConnectorException
-from psycopg_pool import AsyncConnectionPool
+from psycopg_pool import AsyncConnectionPool, PoolClosed
 
 from backburner.store.postgres.connection import conninfo, is_lost, settings
 from backburner.store.postgres.wake import listen
@@ -81,10 +81,13 @@ class EngineConnection(procrastinate.PsycopgConnector):
             try:
                 return await ask(query, **arguments)
             except ConnectorException as error:
-                if error.__cause__ is None or not is_lost(error.__cause__):
+                cause = error.__cause__
+                if cause is None or isinstance(cause, PoolClosed) or not is_lost(cause):
+                    raise
+                if isinstance(error.__cause__, PoolClosed):  # this worker leaves
                     raise
                 if not reported:
-                    self._report(f"the engine waits for the database: {error.__cause__}")
+                    self._report(f"the engine waits for the database: {cause}")
                     reported = True
             await asyncio.sleep(_AGAIN_S)
 

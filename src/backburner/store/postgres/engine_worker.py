@@ -37,7 +37,8 @@ class EngineWorker:
         report: Callable[[str], None],
     ) -> None:
         """``appear`` is told under which number it works, each time that it begins anew."""
-        logging.getLogger("procrastinate").setLevel(logging.CRITICAL)  # we report ourselves
+        for name in ("procrastinate", "psycopg.pool"):  # we report ourselves
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         self._connection = EngineConnection(address, report)
         self._app = procrastinate.App(connector=self._connection)
         self._routes = list(routes)
@@ -76,8 +77,7 @@ class EngineWorker:
                 if self._leaving:
                     await asyncio.wait(self._leaving)
             finally:
-                for carrying in self._carrying:
-                    carrying.cancel()
+                self._let_go()
                 if self._leaving:
                     await asyncio.wait(self._leaving)
 
@@ -103,7 +103,6 @@ class EngineWorker:
         """Under another number: the engine has forgotten this one, and would give it no job."""
         self.number = None
         if self._worker is not None:
-            self._worker.shutdown_graceful_timeout = _LETS_GO_S
             self._worker.stop()
 
     async def _run_once(self) -> None:
@@ -114,6 +113,8 @@ class EngineWorker:
             queues=list(self._routes),
             concurrency=self._concurrency,
             install_signal_handlers=False,
+            # It also ends by itself, when the engine has forgotten it: jobs go on without it.
+            shutdown_graceful_timeout=_LETS_GO_S,
             update_heartbeat_interval=self._heartbeat_s,
             stalled_worker_timeout=_FORGOTTEN_S,
             delete_jobs="always",
@@ -127,22 +128,28 @@ class EngineWorker:
                 self.number = worker.worker_id
                 await self._appear(worker.worker_id)
             if self._stopping:  # it forgets what it was told before it ran
-                worker.stop()
+                _end_with_its_jobs(worker)
             await asyncio.wait((running, other_routes), return_when=asyncio.FIRST_COMPLETED)
             if running.done():
                 running.result()
             else:
-                worker.stop()
+                _end_with_its_jobs(worker)
                 self._leaving.add(running)
                 running.add_done_callback(self._left)
-        except BaseException:
+        except BaseException as error:
             worker.shutdown_graceful_timeout = _LETS_GO_S
+            if isinstance(error, asyncio.CancelledError):
+                self._let_go()  # a worker that was drained waits for its jobs, whatever it is told
             running.cancel()
             await asyncio.wait([running])
             raise
         finally:
             other_routes.cancel()
             self.number = None
+
+    def _let_go(self) -> None:
+        for carrying in self._carrying:
+            carrying.cancel()
 
     def _left(self, running: "asyncio.Task[None]") -> None:
         self._leaving.discard(running)
@@ -159,4 +166,9 @@ class EngineWorker:
         """Fetch nothing more."""
         self._stopping = True
         if self._worker is not None:
-            self._worker.stop()
+            _end_with_its_jobs(self._worker)
+
+
+def _end_with_its_jobs(worker: Worker) -> None:
+    worker.shutdown_graceful_timeout = None
+    worker.stop()

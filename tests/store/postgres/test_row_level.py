@@ -1,0 +1,287 @@
+"""X10: no statement crosses owners, whatever it forgets to say: the database sees to that."""
+
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import psycopg
+import pytest
+
+from backburner.model import clock
+from backburner.model.channels import Channel, ChannelKind
+from backburner.model.errors import Conflict, StoreUnusable
+from backburner.model.events import EventKind
+from backburner.model.order import Order
+from backburner.model.schedule import NewSchedule
+from backburner.model.signals import SignalKind
+from backburner.model.states import Kind, State
+from backburner.store.postgres.connection import TENANT, Connection, connect
+from backburner.store.postgres.mirror import Mirrored
+from backburner.store.postgres.queries import _all  # pyright: ignore[reportPrivateUsage]
+from backburner.store.postgres.reader import Reader, TenantReader
+from backburner.store.postgres.statements import Statements
+from backburner.store.postgres.store import PostgresStore, open_store
+from backburner.store.protocol import Facts, Output
+from backburner.store.record.leases import BootClock
+from tests import postgres_server
+from tests.store.conformance.making import (
+    ADA,
+    BOB,
+    ENDINGS,
+    PLACE,
+    PLENTY,
+    get,
+    new_task,
+    queued,
+    running,
+)
+from tests.store.postgres.test_database import run
+
+MARK = "only-for-adas-eyes"
+ID = "bg_of_ada"
+
+
+@pytest.fixture
+async def hers(store: PostgresStore) -> PostgresStore:
+    """A record in which everything that can be of an owner is Ada's, and says so."""
+    await store.add_channel(Channel("hook", "ada", None, ChannelKind.COMMAND, MARK))
+    await store.create(new_task(ID, title=MARK, spec={"x": MARK, "wake": "on_activity"}), limit=9)
+    await store.claim(ID, 1, PLACE)
+    await store.note(ID, 1, EventKind.DETAIL, Facts(detail=MARK))
+    await store.ask(ID, 1, "q1", MARK)
+    await store.send_message(ID, ADA, MARK)
+    await store.put_output(ID, [Mirrored(1, "output", 3, [(0, MARK.encode())])], Output(3))
+    await store.create(new_task("bg_ended", title=MARK), limit=9, ending=ENDINGS["spawn"])
+    await store.create(new_task("bg_waits", title=MARK), limit=9)
+    await store.wish(ADA, [SignalKind.FAILED])
+    await store.end_session(ADA)
+    later = clock.now() + 3600 * clock.SECOND
+    await store.add_schedule(
+        NewSchedule(
+            "sc_of_ada", "ada", "chat", Kind.SHELL, MARK, {}, "UTC", later, later, cron="* * * * *"
+        ),
+        limit=9,
+    )
+    run(
+        store_address(store),
+        "INSERT INTO firing (schedule, nominal_at, at, task) "
+        f"SELECT seq, 1, 1, '{ID}' FROM schedule",
+    )
+    return store
+
+
+def store_address(store: PostgresStore) -> str:
+    return store._readers._address  # pyright: ignore[reportPrivateUsage]
+
+
+@pytest.fixture
+def as_bob(hers: PostgresStore, address: str) -> Iterator[TenantReader]:
+    leases = BootClock("database")
+    everyone = Reader(connect(address), leases)
+    reader = TenantReader(connect(address, role=TENANT), leases, everyone)
+    reader.owner = "bob"
+    yield reader
+    reader.close()
+    everyone.close()
+
+
+SEQ = {"activity_last": 1, "input_outcome": 1}
+"""Statements whose `task` is a number."""
+
+
+def values_of(name: str, text: bytes) -> dict[str, Any]:
+    """What Ada would give, for every value of a statement."""
+    now = clock.now()
+    known: dict[str, Any] = {
+        "owner": "ada", "session": "chat", "id": ID, "prefix": "", "limit": 100, "before": 2**62,
+        "states": "[]", "after": -1, "after_seq": -1, "now": now + 7200 * clock.SECOND,
+        "latest": now + 7300 * clock.SECOND, "kind": None, "boot": "database", "boot_now": 2**62,
+        "channel": None, "attempt": 1, "had": "[]", "ids": f'["{ID}"]', "in_queue": False,
+        "parent": ID, "since": 0, "schedule": "sc_of_ada", "seq": 0, "task": ID, "node": "nd_1",
+        "worker": "w", "name": "hook", "number": 1, "longer_s": 0.0, "silent_s": 0.0,
+        "place": "", "consumer": "c", "with_room": False,
+        "sorts": [["ada", "chat", "shell", False]], "owners": [["ada"]],
+        "wanted": [[ID, 1, ["running", "input_required", "queued"]]],
+        "queues": "[]", "tasks": "[]", "attempts": "[]", "job_keys": "[]",
+    }  # fmt: skip
+    if name == "tasks_before_begin":
+        known["ids"] = [ID]
+    if name == "task_newest_active":
+        known["states"] = json.dumps(["queued", "running", "input_required"])
+    if name.startswith("schedule"):
+        known["id"], known["states"] = "sc_of_ada", "[]"
+    if name == "firings_of_schedule":
+        known["id"] = "sc_of_ada"
+    if name in SEQ:
+        known["task"] = known["seq"] = SEQ[name]
+    wanted = {each.decode() for each in re.findall(rb"%\((\w+)\)s", text)}
+    return {key: known[key] for key in wanted}
+
+
+def shown(reader: Reader, name: str) -> str:
+    """Everything that a statement gives, in one text; the refusal of the database is none."""
+    query = _all()[name]
+    values = values_of(name, query.text)
+    statements = reader._statements  # pyright: ignore[reportPrivateUsage]
+    many = any(isinstance(value, list) for value in values.values())
+    if isinstance(reader, TenantReader) and not many:
+        rows = reader.rows(name, **values)
+    else:
+        if isinstance(reader, TenantReader):
+            reader.rows("task_get", id=ID)  # sets the owner
+        rows = (statements.many if many else statements.rows)(name, **values)
+    return repr(rows)
+
+
+def test_x10_every_statement_that_reads_shows_nothing_of_another_owner(
+    as_bob: TenantReader, address: str
+) -> None:
+    """With Ada's name and ids in it, as if whoever wrote it had mixed them up."""
+    with connect(address) as connection:
+        everyone = Reader(connection, BootClock("database"))
+        readers = [name for name, query in _all().items() if not query.writes]
+        seen = 0
+        for name in readers:
+            if name.startswith(("jobs_", "check_")):
+                continue
+            seen += MARK in shown(everyone, name) or ID in shown(everyone, name)
+            try:
+                told = shown(as_bob, name)
+            except psycopg.errors.InsufficientPrivilege:
+                continue
+            if name == "task_unknown":
+                continue  # says back what was asked
+            if name == "task_waits":
+                continue  # of everyone: who reads looks up their own
+            assert MARK not in told, name
+            assert ID not in told, name
+        assert seen > 20, "the record has hardly anything to hide"
+
+
+TABLES = (
+    "task", "event", "signal", "question", "message", "mirror", "channel", "wish",
+    "ended_session", "schedule", "firing", "artifacts",
+)  # fmt: skip
+HIDDEN = ("secret", "token", "node", "worker", "commitment", "procrastinate_jobs", "input", "turn")
+
+
+@pytest.fixture
+def raw(hers: PostgresStore, address: str) -> Iterator[Connection]:
+    with connect(address, role=TENANT) as connection:
+        connection.execute("SELECT set_config('backburner.owner', 'bob', false)")
+        yield connection
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_x10_a_wrong_query_finds_nothing_of_others(raw: Connection, table: str) -> None:
+    count = f"SELECT count(*) FROM {table}".encode()
+    assert raw.execute(count).fetchall() == [(0,)]
+    raw.execute(b"SELECT set_config('backburner.owner', 'ada', false)")
+    (found,) = raw.execute(count).fetchall()
+    assert found[0] > 0 or table == "artifacts", "there is something to find"
+    raw.execute(b"SELECT set_config('backburner.owner', '', false)")
+    assert raw.execute(count).fetchall() == [(0,)], "who says nothing sees nothing"
+
+
+@pytest.mark.parametrize("table", HIDDEN)
+def test_x10_what_is_no_owners_is_not_shown_to_them(raw: Connection, table: str) -> None:
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        raw.execute(f"SELECT * FROM {table}".encode())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "UPDATE task SET title = 'mine'",
+        "UPDATE signal SET text = 'mine'",
+        "UPDATE question SET answer = 'yes', answered_at = 1",
+        "UPDATE schedule SET title = 'mine'",
+        "UPDATE wish SET kinds = '[]'",
+        "DELETE FROM channel",
+        "DELETE FROM wish",
+        "DELETE FROM ended_session",
+        "DELETE FROM task",
+        "INSERT INTO event (task, number, at, kind, data) VALUES (1, 99, 1, 'detail', '{}')",
+        "INSERT INTO message (task, number, text, sent_at) VALUES (1, 99, 'do it', 1)",
+        "INSERT INTO wish (owner, session, kinds) VALUES ('ada', 'other', '[]')",
+        "INSERT INTO queue (name, width) VALUES ('mine', 1)",
+        "SET ROLE postgres",
+    ],
+)
+def test_x10_a_wrong_statement_changes_nothing_of_others(raw: Connection, wrong: str) -> None:
+    try:
+        changed = raw.execute(wrong.encode()).rowcount
+    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidParameterValue):
+        return
+    assert changed == 0
+
+
+async def test_x10_writes_of_several_owners_in_one_transaction_are_apart(
+    hers: PostgresStore, address: str
+) -> None:
+    with connect(address) as connection:
+        statements = Statements(connection)
+        statements.command(b"BEGIN")
+        statements.begun()
+        for owner, found in (("bob", 0), ("ada", 1), (None, 1), ("bob", 0)):
+            statements.act_for(owner)
+            assert len(statements.rows("task_get", id=ID)) == found
+        statements.command(b"SAVEPOINT here")
+        statements.act_for("ada")
+        statements.rolled_back_to(b"here")
+        statements.act_for("ada")
+        assert len(statements.rows("task_get", id=ID)) == 1
+        statements.command(b"ROLLBACK")
+
+
+async def test_x10_an_id_of_somebody_else_is_a_conflict_and_tells_nothing(
+    hers: PostgresStore,
+) -> None:
+    with pytest.raises(Conflict, match="cannot be used for this task"):
+        await hers.create(new_task(ID, scope=BOB), limit=PLENTY)
+    later = clock.now() + 3600 * clock.SECOND
+    theirs = NewSchedule(
+        "sc_of_ada", "bob", "chat", Kind.SHELL, "t", {}, "UTC", later, later, cron="* * * * *"
+    )
+    with pytest.raises(Conflict, match="cannot be used for this schedule"):
+        await hers.add_schedule(theirs, limit=9)
+
+
+async def test_x10_what_a_task_waits_for_is_known_though_it_is_others(store: PostgresStore) -> None:
+    await store.set_owner_limit(None, 1)
+    await store.set_queue("q", 1)
+    first = await running(store, scope=BOB)
+    waiting = await store.create(new_task(scope=BOB), limit=PLENTY)
+    taken = await store.create(new_task(order=Order(queue="q")), limit=PLENTY)
+    await store.claim(taken.id, 1, PLACE)
+    behind = await store.create(new_task(scope=BOB, order=Order(queue="q")), limit=PLENTY)
+    found = await store.get(behind.id, BOB)
+    assert found is not None
+    assert found.wait is not None
+    assert (found.wait.queue, found.wait.place, found.wait.owner_limit) == ("q", 1, 1)
+    assert (await get(store, waiting.id)).state is State.QUEUED
+    assert first.owner == "bob"
+
+
+async def test_x10_a_plain_user_of_the_database_needs_no_more_than_the_role() -> None:
+    """Who may not make roles is told what an administrator has to do, and then it works."""
+    server = postgres_server.server()
+    await (await open_store(server.create(fresh=True))).close()  # there is such a role, then
+    name = f"plain{int(datetime.now(UTC).timestamp() * 1e6)}"
+    address = server.create(fresh=True)
+    database = address.rsplit("/", 1)[1]
+    server.run(f"CREATE ROLE {name} LOGIN")
+    server.run(f"ALTER DATABASE {database} OWNER TO {name}")
+    theirs = address.replace("//test@", f"//{name}@")
+    with pytest.raises(StoreUnusable, match=f'GRANT {TENANT} TO "{name}"'):
+        await open_store(theirs)
+    server.run(f'GRANT {TENANT} TO "{name}"')
+    store = await open_store(theirs)
+    try:
+        task = await queued(store)
+        assert await store.get(task.id, ADA) is not None
+        assert await store.get(task.id, BOB) is None
+    finally:
+        await store.close()

@@ -75,6 +75,9 @@ def check_priority(priority: object) -> None:
         )
 
 
+NO_QUEUE = "default"
+"""Under which workers take tasks that are in no queue."""
+
 ANY_TIME = Order()
 """Start at once, and try once."""
 
@@ -146,6 +149,11 @@ def check_queue(name: str, width: int) -> None:
         raise UsageError(
             f"{name!r} cannot be the name of a queue",
             remedy="use letters, digits, - and _, at most 64, a letter or digit first",
+        )
+    if name == NO_QUEUE:
+        raise UsageError(
+            f"{name} is what tasks without a queue are in, and is as wide as there are places",
+            remedy="give the queue another name",
         )
     if not 1 <= width <= WIDTH_MAX:
         raise UsageError(

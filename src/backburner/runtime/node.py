@@ -24,6 +24,7 @@ from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.node import Node as NodeRow
 from backburner.model.node import NodeKind
+from backburner.model.order import NO_QUEUE
 from backburner.model.task import Task
 from backburner.runtime.delivery import Deliverer
 from backburner.runtime.feed import Feed
@@ -47,7 +48,7 @@ _FORGET_EVERY_S = 1.0
 class Terms:
     """What a node takes on."""
 
-    queues: Sequence[str] = ("default",)
+    queues: Sequence[str] = (NO_QUEUE,)
     concurrency: int = 64
     silent_s: float = 30.0
     """A node that was not heard of for so long is taken for dead: time to restart a worker, which

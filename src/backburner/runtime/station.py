@@ -244,8 +244,9 @@ class Station:
         if number is not None and not await self._store.is_worker(number):
             self._report("the others took this machine for dead: it begins anew")
             self._engine.begin_anew()
-        if self._engine.number is None or self._node.draining:
-            await self._store.put_node(self._node, self._engine.number or _NOBODY)
+        number = self._engine.number
+        if number is None or self._node.draining or not await self._store.is_known(number):
+            await self._store.put_node(self._node, number or _NOBODY)
 
     async def leave(self) -> None:
         """After `run`: it is no worker of the engine, and its time to come back is counted."""

@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
-from backburner.model.order import Order
+from backburner.model.errors import UsageError
+from backburner.model.order import Order, check_queue
 from backburner.model.task import Task
+from backburner.store.engine import Job
 from backburner.store.postgres.admission import RESERVE
+from backburner.store.postgres.node import open_node
 from backburner.store.postgres.store import PostgresStore
 from backburner.store.protocol import Scope
 from tests.store.conformance.making import ENDINGS, PLACE, PLENTY, new_task
@@ -245,3 +248,58 @@ async def test_x10_letting_in_costs_the_same_with_a_hundred_thousand_waiting(
     blocks(address)
     many = cost()
     assert many < 3 * few, f"{few} pages with 1,000 waiting, {many} with 100,000"
+
+
+# What machines take
+
+
+async def take(address: str, *tasks: Task, name: str) -> list[bool]:
+    """A machine is brought these: which of them it has now."""
+    store = await open_node(address, name)
+    try:
+        return [await store.take(Job(task.id, task.attempt)) is not None for task in tasks]
+    finally:
+        await store.close()
+
+
+async def test_x10_what_waits_for_a_machine_that_is_away_takes_no_place_of_its_owner(
+    store: PostgresStore, address: str
+) -> None:
+    here = machine(address, 4)
+    await store.set_queue("gpu", 4)
+    await store.set_owner_limit("ada", 2)
+    away = [await start(store, "ada", queue="gpu") for _ in range(2)]
+    plain = [await start(store, "ada") for _ in range(2)]
+    assert {task.id for task in plain} <= set(let_in(address))
+    assert await take(address, *plain, *away, name=here) == [True, True, False, False]
+    run(address, "DELETE FROM procrastinate_jobs")
+    await store.claim(plain[0].id, 1, PLACE)
+    await store.finish(plain[0].id, 1, ENDINGS["exit"])
+    assert let_in(address) == [away[0].id], "it has room now"
+
+
+async def test_x9_a_paused_queue_holds_no_place_of_a_machine(
+    store: PostgresStore, address: str
+) -> None:
+    here = machine(address, 2, routes="default,q")
+    await store.set_queue("q", 9)
+    first = await start(store, "ada")
+    await store.claim(first.id, 1, PLACE)
+    await store.finish(first.id, 1, ENDINGS["succeeded"])
+    run(address, "DELETE FROM procrastinate_jobs")
+    then = [await start(store, "ada", queue="q", after=(first.id,)) for _ in range(2)]
+    assert let_in(address) == [task.id for task in then]
+    run(address, f"DELETE FROM procrastinate_jobs WHERE args ->> 'task' = '{then[0].id}'")
+    run(address, "UPDATE queue SET paused = true")  # while the engine brings it
+    assert await take(address, then[0], name=here) == [False]
+    await store.pause_queue("q", paused=True)
+    assert let_in(address) == [], "it is called back, though it has waited for another one"
+    await store.pause_queue("q", paused=False)
+    assert sorted(let_in(address)) == sorted(task.id for task in then)
+    assert await take(address, *then, name=here) == [True, True]
+
+
+def test_x9_no_queue_has_the_name_of_what_has_none() -> None:
+    """They would share a route, and pausing it would stop what is in no queue."""
+    with pytest.raises(UsageError, match="without a queue"):
+        check_queue("default", 4)

@@ -214,6 +214,24 @@ async def test_x2_a_job_that_was_fetched_by_an_answer_which_nobody_heard_is_give
     await store.close()
 
 
+@pytest.mark.parametrize("begun", [False, True])
+async def test_e11_what_is_with_a_node_that_nobody_knows_is_not_forgotten(
+    address: str, begun: bool
+) -> None:
+    store = await open_node(address, "nd_1")
+    task = await queued(store)
+    run(address, "SELECT procrastinate_fetch_job_v2(NULL, NULL)")
+    assert await store.take(Job(task.id, 1)) is not None
+    if begun:
+        assert await store.claim(task.id, 1, PLACE) is not None
+    assert await store.stalled(3600) == [], "it may be about to say who it is"
+    assert await store.stalled(0) == [Job(task.id, 1)]
+    await store.put_node(Node("nd_1", NodeKind.WORKER, "here", 1, silent_s=3600), 7)
+    assert await store.stalled(0) == []
+    assert (await store.is_known(7), await store.is_known(8)) == (True, False)
+    await store.close()
+
+
 async def test_x2_jobs_of_which_nothing_is_left_are_closed(address: str) -> None:
     store = await open_node(address, "nd_1")
     task = await queued(store)

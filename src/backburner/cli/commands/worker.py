@@ -16,7 +16,7 @@ from backburner.cli.place import session_named
 from backburner.model.database import is_database
 from backburner.model.errors import UsageError
 from backburner.model.home import Home, own_folder, resolve_home
-from backburner.model.order import check_queue
+from backburner.model.order import NO_QUEUE, check_queue
 from backburner.runtime.home import DATABASE, check_database_installed
 
 if TYPE_CHECKING:
@@ -108,9 +108,10 @@ def command(
     settings = settings_from_environment()
     if dead_after is not None:
         settings = replace(settings, dead_after_s=dead_after)
-    queues = tuple(dict.fromkeys(queue or ["default"]))
+    queues = tuple(dict.fromkeys(queue or [NO_QUEUE]))
     for name in queues:
-        check_queue(name, width=1)
+        if name != NO_QUEUE:
+            check_queue(name, width=1)
     terms = Terms(queues, concurrency, settings.dead_after_s, listen)
     asyncio.run(_work(Backburner(at, settings), terms, tools or (), as_json=as_json))
     return exits.DONE

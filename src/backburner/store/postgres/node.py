@@ -53,9 +53,10 @@ class Take:
 
 
 def take_tasks(run: transaction.Statements, takes: Sequence[Take]) -> list[Task | None]:
-    """Each is with its node from now on; None where it is over, or with another one."""
+    """Each is with its node from now on; None where it is over, with another one, or may not begin."""
     wanted = [[take.job.task, take.job.attempt, take.node] for take in takes]
-    taken = {task.id: task for task in map(to_task, run.many("nodes_take", wanted=wanted))}
+    rows = run.many("nodes_take", wanted=wanted)
+    taken = {task.id: task for task in (to_task(row[1:]) for row in rows if row[0])}
     return [taken.get(take.job.task) for take in takes]
 
 
@@ -157,6 +158,13 @@ class NodeStore(PostgresStore):
     async def is_worker(self, number: int) -> bool:
         """Whether the engine knows a worker of this number, or took it for dead."""
         return bool(await self._look(lambda read: read.rows("engine_worker", number=number)))
+
+    async def is_known(self, number: int) -> bool:
+        """Whether the record has this node, as the engine's worker of this number."""
+        rows = await self._look(
+            lambda read: read.rows("node_is_known", node=self._node, number=number)
+        )
+        return bool(rows)
 
     # What a keeper asks of its record
 

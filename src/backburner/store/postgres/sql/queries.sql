@@ -711,7 +711,10 @@ FROM admit(:now, :latest, :ended::text[], :fresh::bigint[], :reserve);
 -- What was let in and nobody has taken is to be let in anew, because the rules have changed. Not what
 -- waits for another task in vain.
 UPDATE task SET let_in = attempt - 1
-WHERE state = 'queued' AND let_in = attempt AND node IS NULL AND (after IS NULL OR after_failure)
+WHERE state = 'queued' AND let_in = attempt AND node IS NULL
+  AND (after_failure OR NOT EXISTS (
+          SELECT 1 FROM json_array_elements_text(task.after::json) a (id) JOIN task d ON d.id = a.id
+          WHERE d.finished_at IS NOT NULL AND d.state <> 'succeeded'))
 RETURNING id, attempt;
 
 -- name: jobs_defer
@@ -727,7 +730,7 @@ SELECT procrastinate_cancel_job_v1(id, false, true) FROM procrastinate_jobs
 WHERE queueing_lock = ANY(:job_keys::text[]) AND status = 'todo';
 
 -- name: jobs_stalled
--- What is with nodes that have not said for a while that they live; what was sent to such a node,
+-- What is with nodes that have not said for a while that they live, or that nobody knows; what was sent to such a node,
 -- which has not taken it; what somebody was given who did not take it either, dead or because the
 -- answer did not arrive; and jobs of which nothing is left.
 WITH dead AS (
@@ -742,11 +745,16 @@ WHERE t.sent_to IS NOT NULL AND t.state = 'queued' AND t.node IS NULL AND t.let_
   AND (EXISTS (SELECT 1 FROM dead WHERE dead.id = t.sent_to)
        OR NOT EXISTS (SELECT 1 FROM node n WHERE n.id = t.sent_to AND NOT n.draining))
 UNION
+SELECT t.id, t.attempt FROM task t
+WHERE t.node IS NOT NULL AND t.finished_at IS NULL
+  AND t.started_at < extract(epoch FROM clock_timestamp()) * 1000000 - :silent_s * 1000000
+  AND NOT EXISTS (SELECT 1 FROM node n WHERE n.id = t.node)
+UNION
 SELECT job.args ->> 'task', (job.args ->> 'attempt')::bigint FROM procrastinate_jobs job
 LEFT JOIN task t ON t.id = job.args ->> 'task' AND t.attempt = (job.args ->> 'attempt')::bigint
   AND t.finished_at IS NULL
 WHERE job.status = 'doing' AND job.task_name = :name
-  AND (t.id IS NULL OR (t.state = 'queued' AND t.node IS NULL))
+  AND (t.id IS NULL OR (t.state = 'queued' AND NOT EXISTS (SELECT 1 FROM node n WHERE n.id = t.node)))
   AND NOT EXISTS (SELECT 1 FROM procrastinate_events e WHERE e.job_id = job.id AND e.type = 'started'
                   AND e.at > clock_timestamp() - :silent_s * interval '1 second');
 
@@ -773,8 +781,7 @@ RETURNING id;
 DELETE FROM node WHERE id = :id RETURNING id;
 
 -- name: nodes_forget
--- Those that are dead, and of which nothing is left to see to: applications never come back, and a
--- worker that does says anew who it is.
+-- Those that are dead, and of which nothing is left to see to: who comes back says anew who it is.
 DELETE FROM node n
 WHERE (n.kind = 'application' OR n.seen_at < clock_timestamp() - interval '1 day') AND NOT EXISTS (
     SELECT 1 FROM procrastinate_workers w
@@ -805,12 +812,43 @@ RETURNING name;
 SELECT kind, name, document FROM offer ORDER BY kind, name;
 
 -- name: nodes_take
--- Attempts that the engine has brought to nodes.
-UPDATE task SET node = value ->> 2, sent_to = NULL
-FROM jsonb_array_elements(:wanted::jsonb) AS wanted (value)
-WHERE id = value ->> 0 AND attempt = (value ->> 1)::bigint AND state = 'queued'
-  AND let_in = attempt AND (node IS NULL OR node = value ->> 2)
-RETURNING {changed};
+-- Attempts that the engine has brought to nodes: whether each was taken. What could not begin there,
+-- because its queue or its owner has no room, is let in anew when there is, and holds no place of a
+-- machine till then. What waits in vain is taken: a machine ends it.
+WITH wanted AS MATERIALIZED (
+    SELECT seq AS wanted_seq, taker, fits_anyway, queue AS wanted_queue, owner AS wanted_owner,
+           row_number() OVER (PARTITION BY fits_anyway, queue ORDER BY place) AS turn,
+           row_number() OVER (PARTITION BY fits_anyway, owner ORDER BY place) AS owner_turn
+    FROM (SELECT t.seq, t.queue, t.owner, w.value ->> 2 AS taker, w.place,
+                 t.node IS NOT NULL OR (NOT t.after_failure AND EXISTS (
+                       SELECT 1 FROM json_array_elements_text(t.after::json) a (id) JOIN task d ON d.id = a.id
+                       WHERE d.finished_at IS NOT NULL AND d.state <> 'succeeded')) AS fits_anyway
+          FROM jsonb_array_elements(:wanted::jsonb) WITH ORDINALITY w (value, place)
+          JOIN task t ON t.id = w.value ->> 0
+          WHERE t.attempt = (w.value ->> 1)::bigint AND t.state = 'queued' AND t.let_in = t.attempt
+            AND (t.node IS NULL OR t.node = w.value ->> 2)) AS brought),
+judged AS MATERIALIZED (
+    SELECT wanted_seq, taker, fits_anyway OR (
+        (wanted_queue IS NULL OR EXISTS (
+            SELECT 1 FROM queue q
+            WHERE q.name = wanted_queue AND NOT q.paused AND turn <= q.width
+                - (SELECT count(*) FROM task r
+                   WHERE r.queue = q.name AND r.state IN ('running', 'input_required'))
+                - (SELECT count(*) FROM task r WHERE r.queue = q.name AND r.queue IS NOT NULL
+                   AND r.state = 'queued' AND r.let_in = r.attempt AND r.node IS NOT NULL)))
+        AND coalesce((
+            SELECT owner_turn <= l.running
+                - (SELECT count(*) FROM task r
+                   WHERE r.owner = wanted_owner AND r.state IN ('running', 'input_required'))
+                - (SELECT count(*) FROM task r WHERE r.owner = wanted_owner
+                   AND r.state = 'queued' AND r.let_in = r.attempt AND r.node IS NOT NULL)
+            FROM owner_limit l WHERE l.owner IN (wanted_owner, '')
+            ORDER BY l.owner = '' LIMIT 1), true)) AS fits
+    FROM wanted)
+UPDATE task SET node = CASE WHEN fits THEN taker END, sent_to = CASE WHEN NOT fits THEN sent_to END,
+                let_in = CASE WHEN fits THEN attempt ELSE attempt - 1 END
+FROM judged WHERE seq = wanted_seq
+RETURNING fits, {changed};
 
 -- name: node_next
 -- Who could carry out a task instead of the node that has it: those that live, take from the same
@@ -888,6 +926,9 @@ ORDER BY m.task, m.number LIMIT :limit;
 
 -- name: engine_worker
 SELECT 1 FROM procrastinate_workers WHERE id = :number;
+
+-- name: node_is_known
+SELECT 1 FROM node WHERE id = :node AND worker = :number;
 
 -- name: mirror_put
 -- What is there of a stream now; of the attempt that runs.

@@ -338,14 +338,17 @@ def test_what_cannot_be_executed_ends_as_in_a_shell(
     assert hold(str(tmp_path), "x", input=input).ended() == Ended(126, by_signal=False)
 
 
-def test_a_piece_that_is_given_again_with_its_number_is_read_once(hold: StartHeld) -> None:
+def test_a_piece_that_is_given_again_with_its_number_is_read_once(
+    hold: StartHeld, tmp_path: Path
+) -> None:
     """X5: who does not know whether it arrived, because it died in between, gives it again."""
-    job = hold("cat")
+    job = hold(f"cat; until [ -e {tmp_path}/go ]; do sleep 0.01; done")
     give(job.folder, 7, b"one\n")
     give(job.folder, 7, b"one\n")
     give(job.folder, 9, b"two\n")
     give(job.folder, 8, b"too late\n")
     give(job.folder, 12, None)
     give(job.folder, 12, None)
+    (tmp_path / "go").touch()
     assert job.ended() == Ended(0, by_signal=False)
     assert job.output() == b"one\ntwo\n"

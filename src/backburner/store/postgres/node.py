@@ -53,7 +53,7 @@ class Take:
 
 
 def take_tasks(run: transaction.Statements, takes: Sequence[Take]) -> list[Task | None]:
-    """Each is with its node from now on; None where it is over, with another one, or may not begin."""
+    """Each is with its node from now on; None where it is over, elsewhere, or may not begin."""
     wanted = [[take.job.task, take.job.attempt, take.node] for take in takes]
     rows = run.many("nodes_take", wanted=wanted)
     taken = {task.id: task for task in (to_task(row[1:]) for row in rows if row[0])}

@@ -368,7 +368,8 @@ RETURNING seq;
 
 -- name: signals_to_push
 -- For each channel through which nothing goes at present the oldest that was never tried, else the
--- oldest that is due.
+-- oldest that is due. Owners take turns, those first that have the fewest under way: nobody waits behind
+-- all channels of another one.
 WITH RECURSIVE open_channel (owner, name) AS (
     SELECT owner, channel FROM (
         SELECT owner, channel FROM signal
@@ -387,12 +388,17 @@ SELECT first FROM (
            AND state = 'pending' AND lease_until IS NULL ORDER BY seq LIMIT 1),
         (SELECT seq FROM signal WHERE owner = o.owner AND channel = o.name
            AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
-           AND (lease_boot <> :boot OR lease_until <= :boot_now) ORDER BY seq LIMIT 1)) AS first
+           AND (lease_boot <> :boot OR lease_until <= :boot_now) ORDER BY seq LIMIT 1)) AS first,
+        o.owner AS whose,
+        (SELECT count(*) FROM signal c WHERE c.state = 'claimed'
+           AND c.owner = o.owner AND c.channel <> 'inbox'
+           AND c.lease_boot = :boot AND c.lease_until > :boot_now) AS under_way
     FROM open_channel o
     WHERE NOT EXISTS (SELECT 1 FROM signal c WHERE c.state = 'claimed'
                       AND c.owner = o.owner AND c.channel = o.name
                       AND c.lease_boot = :boot AND c.lease_until > :boot_now)) AS oldest
-WHERE first IS NOT NULL ORDER BY first LIMIT :limit;
+WHERE first IS NOT NULL
+ORDER BY under_way + row_number() OVER (PARTITION BY whose ORDER BY first), first LIMIT :limit;
 
 -- name: signals_next_push
 -- In boot time, when the next one can be claimed, unless what is held is over before.

@@ -488,3 +488,19 @@ async def test_a_task_is_not_forgotten_before_its_channels_are_done_with_it(stor
     assert await store.prunable(clock.now() + 1, None, 10) == [await get(store, task.id)]
     assert await store.forget([task.id]) == 1
     assert await store.next_delivery() is None
+
+
+async def test_x10_owners_take_turns_at_deliveries(store: Store) -> None:
+    """However many channels of one hang, the next one's letter is among the next that go."""
+    for n in range(4):
+        await store.add_channel(channel(f"hangs{n}"))
+    await store.add_channel(channel(owner="bob"))
+    await ended(store)
+    await ended(store, scope=BOB)
+    first = await claim(store, limit=2)
+    assert [signal.owner for signal in first] == ["ada", "bob"]
+    await deliver(store, first[1:])
+    await ended(store, scope=BOB)
+    (after,) = await claim(store, limit=1)
+    assert after.owner == "bob", "ada has one under way"
+    assert len(await claim(store)) == 3

@@ -207,7 +207,8 @@ def test_x10_what_is_no_owners_is_not_shown_to_them(raw: Connection, table: str)
         "INSERT INTO message (task, number, text, sent_at) VALUES (1, 99, 'do it', 1)",
         (
             "INSERT INTO signal (key, task, owner, session, kind, text, data, state, channel, "
-            "created_at) VALUES ('bg_waits:end', 1, 'bob', 'chat', 'failed', '', '{}', 'pending', 'inbox', 1)"
+            "created_at) VALUES ('bg_waits:end', 1, 'bob', 'chat', 'failed', '', '{}', 'pending', "
+            "'inbox', 1)"
         ),
         "INSERT INTO wish (owner, session, kinds) VALUES ('ada', 'other', '[]')",
         "INSERT INTO queue (name, width) VALUES ('mine', 1)",

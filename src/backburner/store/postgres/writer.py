@@ -222,7 +222,9 @@ class Writer:
         try:
             refuse_newer(oldest, number)
         except StoreUnusable as error:
-            self.outdated = error
+            first, self.outdated = self.outdated is None, error
+            if first:  # who waits for a change has to hear of it: there is none to come
+                self._entrance.settle([], self._changed)
             raise
 
     def _attempt(self, run: Statements, group: list[Asked]) -> None:

@@ -47,7 +47,7 @@ def test_usage_errors(
                 "ls -q --json",
                 "ls --watch",
                 "ls --session=",
-                "ls --home postgresql://x",
+                "ls --home mysql://x",
                 "run",
                 "run --env X -- true",
                 "run --max-runtime soon -- true",

@@ -140,6 +140,7 @@ def test_a_task_that_has_ended_as_json() -> None:
             "after_failure": False,
             "retries_left": 0,
             "failures": 0,
+            "priority": 0,
         },
         "wait": None,
         "allowance": Allowance().document(),

@@ -46,7 +46,7 @@ READS = {
         "task", "tasks", "told", "wished", "ended", "schedules", "find_schedule", "toolset",
     },
     app.Task: {
-        "refresh", "wait", "questions", "output", "cursor_ago", "events", "document",
+        "refresh", "wait", "questions", "output", "cursor_ago", "events", "document", "artifact",
     },
     app.Signal: {"document"},
     app.Schedule: {"refresh", "firings", "document"},

@@ -22,7 +22,10 @@ PAIRS = [
     (toolset.Toolset, sync_toolset.Toolset),
 ]
 
-NOT_MIRRORED = {"accompany", "heard", "offers", "riding_along", "store", "runs", "agents"}
+NOT_MIRRORED = {
+    *("accompany", "heard", "offers", "riding_along", "store", "runs", "agents"),
+    *("known_tools", "startable", "take_in"),
+}
 """The record itself, and what runs in the event loop, are asynchronous: for what has no handle."""
 
 

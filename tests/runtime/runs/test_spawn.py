@@ -84,7 +84,7 @@ async def test_e3_five_active_runs_a_session_are_the_most_and_ends_free_places(h
         assert len(refused) == 4
         assert "5 is the limit" in str(refused[0])
         folders = home / "tasks"
-        await wait_until_async(lambda: len(list(folders.iterdir())) == 5)  # of those that began
+        await wait_until_async(lambda: len(list(folders.glob("*"))) == 5)  # of those that began
         assert await bb.session("other").spawn("waits")
         gate.set()
         for task in await session.tasks():

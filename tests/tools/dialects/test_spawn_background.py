@@ -157,7 +157,7 @@ async def test_e2_without_a_session_or_an_open_record_it_is_refused(home: Path) 
         with_tools(bb)
         session = bb.session("s")
         (offer,) = session.toolset(dialect="spawn_background").offers
-    with pytest.raises(UsageError, match=r"is not open, nor is its record, .*/backburner\.db"):
+    with pytest.raises(UsageError, match="is not open, nor is its record, /"):
         await offer.handler({"tool": "crawl", "args": {"pages": 1}})
 
 

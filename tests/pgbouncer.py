@@ -28,6 +28,7 @@ def pgbouncer(address: str, mode: str, folder: Path) -> Generator[str]:
         f"[databases]\n* = host={parts.hostname} port={parts.port} user={parts.username}\n"
         f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
         f"auth_type = any\npool_mode = {mode}\n"
+        "default_pool_size = 100\n"  # 20 are too few for a worker and a program
     )
     user = "nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
     log = folder / "pgbouncer.log"

@@ -32,12 +32,13 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
     count = effort.count(60)
     times: tuple[list[float], list[float]] = ([], [])
     connection = bare.connect(folder / "bare.db")
-    async with Backburner.open(folder / "home") as bb, _consumer(folder / "home") as signals:
+    home = folder / "home"
+    async with Backburner.open(home) as bb, consumer(str(home)) as signals:
         session = bb.session("bench")
         with peer(folder, folder / "bare.db") as other:
 
             async def ours() -> float:
-                took = [await _signal(folder / "home", session, signals) for _ in range(count)]
+                took = [await _signal(home, session, signals) for _ in range(count)]
                 times[0].extend(took)
                 return percentile(took, 0.5)
 
@@ -100,9 +101,9 @@ def _bare_signal(folder: Path, connection: bare.Database, other: Peer) -> float:
 
 
 @contextlib.asynccontextmanager
-async def _consumer(home: Path) -> AsyncGenerator[asyncio.StreamReader]:
-    """The waiting process, and what it prints."""
-    command = (sys.executable, "-m", "bench.consumer", str(home), "bench")
+async def consumer(address: str) -> AsyncGenerator[asyncio.StreamReader]:
+    """A process that waits for signals of this home or record, and what it prints."""
+    command = (sys.executable, "-m", "bench.consumer", address, "bench")
     process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None
     try:

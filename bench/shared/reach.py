@@ -6,14 +6,12 @@ does what is to be done. Nothing here waits for a clock: an interval would show 
 """
 
 import asyncio
-import contextlib
-import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from backburner import Session, State
-from bench.ending import p99_row
+from bench.ending import consumer, p99_row
 from bench.measure import Effort, Row, in_turn, percentile
 from bench.shared.bare import bare, command_of_child
 from bench.shared.sides import both
@@ -31,7 +29,7 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
             rows = await _compared(
                 effort, count, "stop on another machine", lambda: _stop(session), raw.stop
             )
-            async with _consumer(ours.database.address) as signals:
+            async with consumer(ours.database.address) as signals:
                 session = ours.bb.session("bench")
                 rows += await _compared(
                     effort,
@@ -90,16 +88,3 @@ async def _end(session: Session, signals: asyncio.StreamReader) -> float:
     if task_id != task.id:
         raise RuntimeError(f"a signal of {task_id} came, not of {task.id}")
     return (int(came) - int((await task.output()).text)) / 1e9
-
-
-@contextlib.asynccontextmanager
-async def _consumer(address: str) -> AsyncGenerator[asyncio.StreamReader]:
-    command = (sys.executable, "-m", "bench.consumer", address, "bench")
-    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-    assert process.stdout is not None
-    try:
-        await process.stdout.readline()
-        yield process.stdout
-    finally:
-        process.kill()
-        await process.wait()

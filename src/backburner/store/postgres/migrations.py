@@ -13,7 +13,7 @@ import psycopg
 
 from backburner.model.errors import StoreUnusable
 from backburner.store.postgres import engine
-from backburner.store.postgres.connection import SCHEMA, TENANT, Connection, explained
+from backburner.store.postgres.connection import SCHEMA, TENANT, Connection, connect, explained
 from backburner.store.postgres.queries import SQL_FOLDER, sql_file
 from backburner.store.postgres.statements import Statements
 
@@ -46,6 +46,18 @@ class Format:
     def missing(self) -> list[str]:
         """The migrations that would bring it up to date."""
         return [name for number, name in migrations().items() if number > self.number]
+
+
+def migrated(address: str) -> Connection:
+    """A connection to the database, which is of the newest shape now."""
+    with explained():
+        connection = connect(address)
+    try:
+        migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def migrate(connection: Connection) -> list[str]:

@@ -22,8 +22,9 @@ from backburner.store.postgres.admission import let_in
 from backburner.store.postgres.connection import Connection
 from backburner.store.postgres.engine import TASK, Procrastinate
 from backburner.store.postgres.inputs import Piece
+from backburner.store.postgres.migrations import migrated
 from backburner.store.postgres.statements import Statements
-from backburner.store.postgres.store import PostgresStore, migrated
+from backburner.store.postgres.store import PostgresStore
 from backburner.store.protocol import Output
 from backburner.store.record import transaction
 from backburner.store.record.claims import CLAIMS, Claim
@@ -277,6 +278,6 @@ class NodeStore(PostgresStore):
 
 async def open_node(address: str, node: str) -> NodeStore:
     """The record, for the node of this name."""
-    store = NodeStore(address, await migrated(address), node)
+    store = NodeStore(address, await asyncio.to_thread(migrated, address), node)
     await store.begun()
     return store

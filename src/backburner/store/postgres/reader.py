@@ -24,7 +24,7 @@ from backburner.store.postgres.connection import (
     explained,
     is_lost,
 )
-from backburner.store.postgres.migrations import is_current, migrate
+from backburner.store.postgres.migrations import is_current, migrated
 from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.texts import held
 from backburner.store.record import reading
@@ -89,14 +89,7 @@ class Glancer(Reader):
 
 def open_reader(address: str) -> Glancer:
     """A reader of the record, which is of the newest shape now."""
-    with explained():
-        connection = connect(address)
-    try:
-        migrate(connection)
-    except BaseException:
-        connection.close()
-        raise
-    return Glancer(connection, DatabaseClock())
+    return Glancer(migrated(address), DatabaseClock())
 
 
 def reader_if_current(address: str) -> Glancer | None:

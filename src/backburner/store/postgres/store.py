@@ -6,10 +6,10 @@ from typing import TypeVar
 
 from backburner.store.postgres.admission import admission
 from backburner.store.postgres.clock import DatabaseClock
-from backburner.store.postgres.connection import Connection, connect, explained
+from backburner.store.postgres.connection import Connection
 from backburner.store.postgres.engine import Procrastinate
 from backburner.store.postgres.inputs import Inputs
-from backburner.store.postgres.migrations import migrate
+from backburner.store.postgres.migrations import migrated
 from backburner.store.postgres.mirror import Mirror
 from backburner.store.postgres.nodes import Nodes
 from backburner.store.postgres.reader import Readers
@@ -69,22 +69,6 @@ class PostgresStore(Record, Mirror, Nodes, Inputs, Secrets):
 
 async def open_store(address: str) -> PostgresStore:
     """The store in this database, brought to the newest shape."""
-    store = PostgresStore(address, await migrated(address))
+    store = PostgresStore(address, await asyncio.to_thread(migrated, address))
     await store.begun()
     return store
-
-
-async def migrated(address: str) -> Connection:
-    """A connection to the database, which is of the newest shape now."""
-    return await asyncio.to_thread(_migrated, address)
-
-
-def _migrated(address: str) -> Connection:
-    with explained():
-        connection = connect(address)
-    try:
-        migrate(connection)
-    except BaseException:
-        connection.close()
-        raise
-    return connection

@@ -103,8 +103,10 @@ BEGIN
 END
 $$;
 
--- How many more of an owner may be let in; NULL where it has no limit.
-CREATE FUNCTION owner_room(who TEXT) RETURNS BIGINT LANGUAGE plpgsql AS $$
+-- How many more of an owner may be let in on a route; NULL where it has no limit. What waits on another
+-- route for a machine that may never come keeps nothing here from running: who takes a task looks at the
+-- limit again.
+CREATE FUNCTION owner_room(who TEXT, on_route TEXT) RETURNS BIGINT LANGUAGE plpgsql AS $$
 DECLARE
     most BIGINT;
 BEGIN
@@ -115,7 +117,8 @@ BEGIN
     END IF;
     RETURN most
         - (SELECT count(*) FROM task r WHERE r.owner = who AND r.state IN ('running', 'input_required'))
-        - (SELECT count(*) FROM task r WHERE r.owner = who AND r.state = 'queued' AND r.let_in = r.attempt);
+        - (SELECT count(*) FROM task r WHERE r.owner = who AND r.state = 'queued' AND r.let_in = r.attempt
+           AND (r.node IS NOT NULL OR r.route = on_route));
 END
 $$;
 
@@ -195,7 +198,7 @@ BEGIN
     WHILE places > 0 LOOP
         who := next_owner(on_route, who);
         EXIT WHEN who IS NULL;
-        room := owner_room(who);
+        room := owner_room(who, on_route);
         IF room <= 0 THEN
             EXIT WHEN who = ANY(passed_over) AND in_a_row >= cardinality(passed_over);
             IF who <> ALL(passed_over) THEN

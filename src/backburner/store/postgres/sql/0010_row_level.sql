@@ -28,7 +28,10 @@ CREATE POLICY of_owner ON task TO backburner_tenant USING (owner = present_owner
 GRANT SELECT, INSERT, UPDATE ON task TO backburner_tenant;
 
 ALTER TABLE signal ENABLE ROW LEVEL SECURITY;
-CREATE POLICY of_owner ON signal TO backburner_tenant USING (owner = present_owner());
+-- About a task of its owner only: its key is made of that task's id, and would take the place of what the
+-- task's own owner is to be told.
+CREATE POLICY of_owner ON signal TO backburner_tenant USING (owner = present_owner())
+WITH CHECK (owner = present_owner() AND EXISTS (SELECT 1 FROM task WHERE task.seq = signal.task));
 GRANT SELECT, INSERT, UPDATE ON signal TO backburner_tenant;
 
 ALTER TABLE schedule ENABLE ROW LEVEL SECURITY;

@@ -103,13 +103,13 @@ class EngineConnection(procrastinate.PsycopgConnector):
         async def heard(notice: psycopg.Notify | None) -> None:
             self.heard += 1
             if notice is None:
-                await self.look()
+                await self._look()
             else:
                 await on_notification(channel=notice.channel, payload=notice.payload)
 
         await listen(self._address, list(channels), heard)
 
-    async def look(self) -> None:
+    async def _look(self) -> None:
         """There may be a job, of which no notice tells."""
         if self._tell is not None:
             with contextlib.suppress(ConnectorException):

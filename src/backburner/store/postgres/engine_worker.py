@@ -125,10 +125,6 @@ class EngineWorker:
                 if self._leaving:
                     await asyncio.wait(self._leaving)
 
-    async def look(self) -> None:
-        """Something that was delayed is due."""
-        await self._connection.look()
-
     def begin_anew(self) -> None:
         """Under another number: the engine has forgotten this one, and would give it no job."""
         self.number = None

@@ -77,7 +77,7 @@ async def _value_of(condition: Callable[[], T | Awaitable[T | None] | None]) -> 
     return value
 
 
-def _failure(message: Message, timeout: float) -> Exception:
+def _failure(message: Message, timeout: float) -> BaseException:
     import pytest  # programs that tests start and kill by the dozen wait too, and need none of it
 
     text = message if isinstance(message, str) else message()

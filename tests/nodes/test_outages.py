@@ -112,9 +112,9 @@ async def test_x2_whoever_waits_or_follows_bears_an_outage_and_says_so_once(
     await wait_until_async(lambda: "before" in seen.out)
     await asyncio.to_thread(own_server.stop, signal.SIGQUIT)
     again = Task(bb, task.record)
-    following = [
+    following: list[asyncio.Task[Any]] = [
         asyncio.create_task(each)
-        for each in (again.wait(), _last(again.events()), _last(follow(bb, again, Reading())))
+        for each in (_waited(again), _last(again.events()), _last(follow(bb, again, Reading())))
     ]
     told = asyncio.create_task(anext(session.signals()))
     with pytest.raises(TimeIsUp):
@@ -168,6 +168,10 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each look and each change is given up soon."""
     for module in (reader, writer):
         monkeypatch.setattr(module, "PATIENCE_S", 0.2)
+
+
+async def _waited(task: Task) -> Any:
+    return await task.wait()
 
 
 async def _last(pieces: AsyncIterator[Any]) -> Any:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypedDict, cast
 
 import procrastinate
 from procrastinate.jobs import Job as EngineJob
@@ -20,6 +21,13 @@ _LETS_GO_S = 1.0
 _FORGOTTEN_S = 86400.0
 """Procrastinate forgets workers of its own that were silent for so long. Which of ours are dead
 is said by each of them, and asked by `Engine.stalled`."""
+
+
+class Arguments(TypedDict):
+    """What a job of the engine is called with."""
+
+    task: str
+    attempt: int
 
 
 class _Jobs(JobManager):
@@ -54,7 +62,7 @@ class _Jobs(JobManager):
             heard_of = connection.heard
             fetched = await super().fetch_job(queues, worker_id)
         if connection.lost != lost:
-            heard = None if fetched is None else Job(**fetched.task_kwargs)
+            heard = None if fetched is None else Job(**cast("Arguments", fetched.task_kwargs))
             await self._unheard(worker_id, heard)
         return fetched
 

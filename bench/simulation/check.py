@@ -20,7 +20,7 @@ _FEW = 4
 """Places of a worker for work that waits."""
 _CELL = Shape(workers=8, places=64)
 _OWNERS_OF_A_CELL = 1000
-_LOAD = 0.6
+LOAD = 0.6
 _LARGEST = 0.1
 """What one owner may have of a cell: owners have limits."""
 _WORK_S = 2.0
@@ -99,7 +99,7 @@ def cells(effort: Effort, costs: Costs) -> list[Row]:
             costs,
             _CELL,
             cells=number,
-            tasks_a_second=_LOAD * most * number,
+            tasks_a_second=LOAD * most * number,
             owners=_OWNERS_OF_A_CELL * number,
             largest=_LARGEST,
             work_s=_WORK_S,

@@ -73,11 +73,17 @@ def _costs(measured: Measured) -> list[Row]:
         "its worker": costs.worker_s,
         "the processes that the worker starts": costs.job_s,
         "the program that starts it": costs.caller_s,
+    }
+    of_commits = {
+        "the database, under the lock": costs.commit_cpu_s,
+        "the worker that has made it": costs.look_s,
+        "the database, for the looks of that": costs.look_reads_s,
         "each other worker": costs.bystander_s,
-        "the database, for each other worker": costs.bystander_reads_s,
+        "the database, for the looks of each of those": costs.bystander_reads_s,
     }
     return [
         *(Row(f"a task costs {name}", each * 1e3, "ms") for name, each in times.items()),
+        *(Row(f"a commit costs {name}", each * 1e3, "ms") for name, each in of_commits.items()),
         Row("a commit waits for disk and wire", costs.commit_s * 1e3, "ms"),
         Row("a place waits between two tasks", costs.turn_s * 1e3, "ms"),
         Row("a task takes of the record's disk", measured.disk_bytes / 1024, "KiB"),

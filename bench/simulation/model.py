@@ -1,16 +1,17 @@
 """A cell on paper: one database, the workers on it, and programs that start tasks.
 
 What the model knows of the real thing is little, and all of it is measured (`measured.py`). There
-is one writer at a time on all machines; what waits in a process is committed together; a commit
-waits for the disk and the wire, and costs the database processor time for each change in it. A task
-costs processor time of the database beside that, of its worker, of the processes that it starts, of
-its caller, and a little of every other worker, which hears of it. A Python process does one thing
-at a time. A worker has so many places, and each waits a moment between two tasks.
+is one writer at a time on all machines; what waits in a process is committed together. A commit
+waits for the disk and the wire, costs the database processor time, and makes every worker look. A
+task costs processor time beside that: of the database, of its worker, of the processes that it
+starts, of its caller. A Python process does one thing at a time. A worker has so many places, and
+each waits a moment between two tasks.
 """
 
 from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -43,21 +44,27 @@ class Costs:
     """Of the database for all else."""
     job_s: float = 0.0
     """Of the processes that the worker starts for it."""
-    bystander_s: float = 0.0
-    """Of each other worker."""
-    bystander_reads_s: float = 0.0
-    """Of the database, for each other worker."""
     turn_s: float = 0.0
     """That a place waits between two tasks beside all that: notices, the engine's own questions; no
     processor."""
+    commit_cpu_s: float = 0.0
+    """Of the database for one commit, under the lock, however many changes share it."""
+    look_s: float = 0.0
+    """Of a worker that has committed something, after each commit."""
+    look_reads_s: float = 0.0
+    """Of the database for that."""
+    bystander_s: float = 0.0
+    """Of each other worker after a commit."""
+    bystander_reads_s: float = 0.0
+    """Of the database for that."""
     changes: int = 4
     """Of the record for a task: it is created, taken, claimed, and it ends."""
 
     def stretched(self, by: float) -> "Costs":
         """Where others use the processors too, each second of one takes longer."""
         names = (
-            "changes_s", "reads_s", "worker_s", "job_s", "caller_s", "bystander_s",
-            "bystander_reads_s",
+            "changes_s", "reads_s", "worker_s", "job_s", "caller_s", "commit_cpu_s", "look_s",
+            "look_reads_s", "bystander_s", "bystander_reads_s",
         )  # fmt: skip
         return replace(self, **{name: getattr(self, name) * by for name in names})
 
@@ -101,9 +108,11 @@ class Cell:
         self._calls: Cores = simpy.Resource(env, 1)
         self._programs: list[Cores] = [simpy.Resource(env, 1) for _ in range(shape.workers)]
         lock = simpy.Resource(env, 1)
-        self._calling = _Writer(env, costs, lock, self._database)
+        self._rung = [False] * shape.workers
+        self._calling = _Writer(env, costs, lock, self._database, lambda: self._look(None))
         self._writing: list[_Writer] = [
-            _Writer(env, costs, lock, self._database) for _ in range(shape.workers)
+            _Writer(env, costs, lock, self._database, partial(self._look, number))
+            for number in range(shape.workers)
         ]
         # Of each place its worker: whoever has one free takes the next task.
         self._free = simpy.Store(env)
@@ -136,15 +145,25 @@ class Cell:
         yield self._env.timeout(costs.turn_s)
         yield self._free.put(worker)
         self.tally.ended += 1
-        for other in range(len(self._machines)):
-            if other != worker:
-                self._env.process(self._hears(other))
 
-    def _hears(self, worker: int) -> Flow:
-        """Of a task that is another's."""
-        program, machine = self._programs[worker], self._machines[worker]
-        yield from self._alone(program, machine, self._costs.bystander_s)
-        yield from self._use(self._database, self._costs.bystander_reads_s)
+    def _look(self, writer: int | None) -> None:
+        """Somebody has committed: every worker looks, once for all that came meanwhile."""
+        for worker in range(len(self._machines)):
+            if worker == writer:
+                costs = self._costs.look_s, self._costs.look_reads_s
+                self._env.process(self._looks(worker, *costs))
+            elif not self._rung[worker]:
+                self._rung[worker] = True
+                costs = self._costs.bystander_s, self._costs.bystander_reads_s
+                self._env.process(self._looks(worker, *costs, hears=True))
+
+    def _looks(self, worker: int, own_s: float, reads_s: float, *, hears: bool = False) -> Flow:
+        with self._programs[worker].request() as turn:
+            yield turn
+            if hears:
+                self._rung[worker] = False
+            yield from self._use(self._machines[worker], own_s)
+        yield from self._use(self._database, reads_s)
 
     def _alone(self, program: Cores, cores: Cores, time_s: float) -> Flow:
         """In a process that does one thing at a time."""
@@ -161,9 +180,18 @@ class Cell:
 class _Writer:
     """Of one process: commits what waits together, when it is its turn."""
 
-    def __init__(self, env: simpy.Environment, costs: Costs, lock: Cores, cores: Cores) -> None:
+    def __init__(
+        self,
+        env: simpy.Environment,
+        costs: Costs,
+        lock: Cores,
+        cores: Cores,
+        committed: Callable[[], None],
+    ) -> None:
         self._env = env
+        self._committed = committed
         self._commit_s = costs.commit_s
+        self._commit_cpu_s = costs.commit_cpu_s
         self._change_s = costs.changes_s / costs.changes
         self._lock = lock
         self._cores = cores
@@ -191,10 +219,12 @@ class _Writer:
                     ]
                     with self._cores.request() as core:
                         yield core
-                        yield self._env.timeout(self._change_s * len(together))
+                        changes_s = self._change_s * len(together)
+                        yield self._env.timeout(self._commit_cpu_s + changes_s)
                     yield self._env.timeout(self._commit_s)
                 for each in together:
                     each.succeed()
+                self._committed()
 
 
 def rate_of_batch(

@@ -15,16 +15,14 @@ from dataclasses import dataclass, replace
 from bench.measure import Effort, percentile
 from bench.shared.processes import CORES, Machine, own_s, started_s
 from bench.shared.sides import BYSTANDER, CALLERS, Ours, rate
-from bench.simulation.model import Costs, Shape, rate_of_batch
+from bench.shared.workers import AT_ONCE
+from bench.simulation.model import Costs, Shape, Tally, batch, rate_of_batch
 
-_COMMITS = "SELECT coalesce(sum(number), 0) FROM backburner.commitment"
-_CALLERS_COMMITS = r"""
-    SELECT coalesce(max(number), 0) FROM backburner.commitment WHERE writer = (
-        SELECT max(substring(query FROM 'INTO commitment .*VALUES \(.([0-9a-f]+)'))
-        FROM pg_stat_activity WHERE application_name = 'caller')"""
-"""What a connection that writes has said last is its commit, with the name of the writer."""
+_ROUNDS = 3
 _LEAST = 0.1
 """Commits of a task more: less tells nothing."""
+_ONE_PLACE = Shape(1, 1, one_machine=CORES)
+_CROWD = Shape(1, AT_ONCE, one_machine=CORES, bystanders=1)
 _SIZE = "SELECT pg_database_size(current_database())"
 
 
@@ -40,8 +38,6 @@ class Used:
     bystander_s: float = 0.0
     bystander_reads_s: float = 0.0
     caller_s: float = 0.0
-    commits: float = 0.0
-    workers_commits: float = 0.0
     cores: float = float(CORES)
     """That others have left us."""
 
@@ -68,8 +64,6 @@ async def watched(
             sum(map(own_s, bystanders or [])),
             database.cpu_of(BYSTANDER),
             time.process_time(),
-            every := float(ours.database.ask(_COMMITS)),
-            every - float(ours.database.ask(_CALLERS_COMMITS)),
         ]
 
     before, machine = look(), Machine.now()
@@ -78,7 +72,7 @@ async def watched(
     spent = [b - a for a, b in zip(before, after, strict=True)]
     (
         used.changes_s, used.database_s, used.workers_s, used.jobs_s, used.bystander_s,
-        used.bystander_reads_s, used.caller_s, used.commits, used.workers_commits,
+        used.bystander_reads_s, used.caller_s,
     ) = spent  # fmt: skip
     ours_alone = used.database_s + used.workers_s + used.jobs_s + used.bystander_s + used.caller_s
     used.cores = machine.left_for_us([ours_alone])
@@ -105,30 +99,60 @@ async def measure(effort: Effort, ours: Ours) -> Measured:
         async with watched(ours, [worker.pid], [bystander.pid]) as used:
             await rate(ours, count, ours.command)
         grown = ours.database.ask(_SIZE) - size, ours.database.cost().wal_bytes - log
-    crowd = _per_task(used, count)
-    alone, real, stretch = await _one_at_a_time(effort, ours)
-    looks = max(_LEAST, alone.workers_commits - crowd.workers_commits)
-    commits = max(_LEAST, alone.commits - crowd.commits)
-    look_s = max(0.0, alone.workers_s - crowd.workers_s) / looks
-    look_reads_s = max(0.0, alone.database_s - crowd.database_s) / looks
-    commit_cpu_s = max(0.0, alone.changes_s - crowd.changes_s) / commits
-    costs = Costs(
-        commit_s=commit_s,
-        changes_s=max(0.0, crowd.changes_s - commit_cpu_s * crowd.commits),
-        reads_s=max(0.0, crowd.database_s - look_reads_s * crowd.workers_commits),
-        worker_s=max(0.0, crowd.workers_s - look_s * crowd.workers_commits),
-        job_s=crowd.jobs_s,
-        caller_s=crowd.caller_s,
-        commit_cpu_s=commit_cpu_s,
-        look_s=look_s,
-        look_reads_s=look_reads_s,
-        bystander_s=used.bystander_s / used.commits,
-        bystander_reads_s=used.bystander_reads_s / used.commits,
-    )
-    one = Shape(1, 1, one_machine=CORES)
-    said = rate_of_batch(costs.stretched(stretch), one, _few(effort), callers=CALLERS)
+    crowd = _Round(_CROWD, _per_task(used, count), count, used.stretch)
+    alone, real = await _one_at_a_time(effort, ours)
+    spent = crowd.used
+    costs = Costs(commit_s, spent.changes_s, spent.workers_s, spent.caller_s, job_s=spent.jobs_s)
+    for _ in range(_ROUNDS):
+        costs = _fitted(costs, crowd, alone)
+    said = rate_of_batch(costs.stretched(alone.stretch), _ONE_PLACE, alone.count, callers=CALLERS)
     costs = replace(costs, turn_s=max(0.0, 1 / real - 1 / said))
     return Measured(costs, grown[0] / count, grown[1] / count)
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """Tasks that were carried out, and what each has used."""
+
+    shape: Shape
+    used: Used
+    count: int
+    stretch: float
+
+    def in_the_model(self, costs: Costs) -> Tally:
+        """What happens there."""
+        return batch(costs.stretched(self.stretch), self.shape, self.count, callers=CALLERS)[1]
+
+
+def _fitted(costs: Costs, crowd: _Round, alone: _Round) -> Costs:
+    """What a task costs, and what a commit: so that the model uses what was used, in a crowd and
+
+    one at a time. How many commits and looks there are in each the model says.
+    """
+    many, single = crowd.in_the_model(costs), alone.in_the_model(costs)
+
+    def line(crowded: tuple[float, int], alone_: tuple[float, int]) -> tuple[float, float]:
+        """Of the task itself, and of each commit or look."""
+        few, much = crowded[1] / crowd.count, alone_[1] / alone.count
+        each = max(0.0, alone_[0] - crowded[0]) / max(_LEAST, much - few)
+        return max(0.0, crowded[0] - each * few), each
+
+    here, there = crowd.used, alone.used
+    changes = line((here.changes_s, many.commits), (there.changes_s, single.commits))
+    worker = line((here.workers_s, many.looks), (there.workers_s, single.looks))
+    reads = line((here.database_s, many.looks), (there.database_s, single.looks))
+    heard = max(1, many.heard) / crowd.count
+    return replace(
+        costs,
+        changes_s=changes[0],
+        commit_cpu_s=changes[1],
+        worker_s=worker[0],
+        look_s=worker[1],
+        reads_s=reads[0],
+        look_reads_s=reads[1],
+        bystander_s=min(worker[1], here.bystander_s / heard),
+        bystander_reads_s=min(reads[1], here.bystander_reads_s / heard),
+    )
 
 
 def _per_task(used: Used, count: int) -> Used:
@@ -140,8 +164,8 @@ def _per_task(used: Used, count: int) -> Used:
         workers_s=used.workers_s / count,
         jobs_s=used.jobs_s / count,
         caller_s=used.caller_s / count,
-        commits=used.commits / count,
-        workers_commits=used.workers_commits / count,
+        bystander_s=used.bystander_s / count,
+        bystander_reads_s=used.bystander_reads_s / count,
     )
 
 
@@ -149,14 +173,14 @@ def _few(effort: Effort) -> int:
     return effort.count(60, quick=20)
 
 
-async def _one_at_a_time(effort: Effort, ours: Ours) -> tuple[Used, float, float]:
-    """With one place: what a task costs, how many there are a second, and the stretch then."""
+async def _one_at_a_time(effort: Effort, ours: Ours) -> tuple[_Round, float]:
+    """With one place; and how many tasks there are a second."""
     count = _few(effort)
     with ours.workers(1, at_once=1) as (worker,):
         await rate(ours, 5, ours.command)
         async with watched(ours, [worker.pid]) as used:
             real = await rate(ours, count, ours.command)
-    return _per_task(used, count), real, used.stretch
+    return _Round(_ONE_PLACE, _per_task(used, count), count, used.stretch), real
 
 
 async def _commit_s(ours: Ours) -> float:

@@ -81,6 +81,8 @@ class Shape:
     """Of each worker's machine."""
     one_machine: int = 0
     """So many cores for everything, callers included, where all of it is on one machine."""
+    bystanders: int = 0
+    """Workers without a place, which only hear of commits."""
 
 
 @dataclass(slots=True)
@@ -89,6 +91,11 @@ class Tally:
 
     started: int = 0
     ended: int = 0
+    commits: int = 0
+    looks: int = 0
+    """Of workers with places, after commits."""
+    heard: int = 0
+    """Of bystanders."""
     waits_s: list[float] = field(default_factory=list[float])
     """From the call until the work began."""
 
@@ -102,13 +109,15 @@ class Cell:
         one: Cores = simpy.Resource(env, shape.one_machine) if shape.one_machine else None
         self._database: Cores = one or simpy.Resource(env, shape.database_cores)
         self._machines: list[Cores] = [
-            one or simpy.Resource(env, shape.worker_cores) for _ in range(shape.workers)
+            one or simpy.Resource(env, shape.worker_cores)
+            for _ in range(shape.workers + shape.bystanders)
         ]
+        self._workers = shape.workers
         self._callers = one
         self._calls: Cores = simpy.Resource(env, 1)
-        self._programs: list[Cores] = [simpy.Resource(env, 1) for _ in range(shape.workers)]
+        self._programs: list[Cores] = [simpy.Resource(env, 1) for _ in self._machines]
         lock = simpy.Resource(env, 1)
-        self._rung = [False] * shape.workers
+        self._rung = [False for _ in self._machines]
         self._calling = _Writer(env, costs, lock, self._database, lambda: self._look(None))
         self._writing: list[_Writer] = [
             _Writer(env, costs, lock, self._database, partial(self._look, number))
@@ -148,22 +157,22 @@ class Cell:
 
     def _look(self, writer: int | None) -> None:
         """Somebody has committed: every worker looks, once for all that came meanwhile."""
+        self.tally.commits += 1
         for worker in range(len(self._machines)):
-            if worker == writer:
-                costs = self._costs.look_s, self._costs.look_reads_s
-                self._env.process(self._looks(worker, *costs))
-            elif not self._rung[worker]:
+            if not self._rung[worker]:
                 self._rung[worker] = True
-                costs = self._costs.bystander_s, self._costs.bystander_reads_s
-                self._env.process(self._looks(worker, *costs, hears=True))
+                self._env.process(self._looks(worker, own=worker == writer))
 
-    def _looks(self, worker: int, own_s: float, reads_s: float, *, hears: bool = False) -> Flow:
+    def _looks(self, worker: int, *, own: bool) -> Flow:
+        costs = self._costs
+        self.tally.looks += worker < self._workers
+        self.tally.heard += worker >= self._workers
         with self._programs[worker].request() as turn:
             yield turn
-            if hears:
-                self._rung[worker] = False
+            self._rung[worker] = False
+            own_s = costs.look_s if own else costs.bystander_s
             yield from self._use(self._machines[worker], own_s)
-        yield from self._use(self._database, reads_s)
+        yield from self._use(self._database, costs.look_reads_s if own else costs.bystander_reads_s)
 
     def _alone(self, program: Cores, cores: Cores, time_s: float) -> Flow:
         """In a process that does one thing at a time."""
@@ -231,6 +240,13 @@ def rate_of_batch(
     costs: Costs, shape: Shape, count: int, *, callers: int, work_s: float = 0.0
 ) -> float:
     """Tasks a second where so many callers hand over so many tasks as fast as they are taken."""
+    return batch(costs, shape, count, callers=callers, work_s=work_s)[0]
+
+
+def batch(
+    costs: Costs, shape: Shape, count: int, *, callers: int, work_s: float = 0.0
+) -> tuple[float, Tally]:
+    """The same, with what happened."""
     env = simpy.Environment()
     cell = Cell(env, costs, shape)
     left = iter(range(count))
@@ -245,7 +261,7 @@ def rate_of_batch(
         env.process(caller())
     env.run()
     assert cell.tally.ended == count
-    return count / env.now
+    return count / env.now, cell.tally
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from bench.simulation.check import LOAD
 
-_PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
+PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
 _BLOCK = re.compile(r"(<!-- ([a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _MILLION = 1_000_000
 _HOUR_S = 3600.0
@@ -27,8 +27,8 @@ def main() -> None:
     document = json.loads(Path(sys.argv[1]).read_text())
     if document["crashed"]:
         sys.exit(f"not all of it was measured: {', '.join(document['crashed'])} crashed")
-    page = _PAGE.read_text()
-    _PAGE.write_text(_BLOCK.sub(lambda found: _filled(found, document), page))
+    page = PAGE.read_text()
+    PAGE.write_text(_BLOCK.sub(lambda found: _filled(found, document), page))
 
 
 def _filled(found: "re.Match[str]", document: Row) -> str:

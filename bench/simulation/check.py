@@ -33,11 +33,11 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
         measured = await measure(effort, ours)
         for machines in _MACHINES:
             shape = Shape(machines, AT_ONCE, one_machine=CORES)
-            count = effort.count(500, quick=100)
+            count = effort.count(500, quick=50)
             rows.append(await _beside(ours, measured.costs, shape, "commands", count))
         for machines in _MACHINES:
             shape = Shape(machines, _FEW, one_machine=CORES)
-            count = effort.count(80 * machines, quick=20 * machines)
+            count = effort.count(80 * machines, quick=12 * machines)
             rows.append(
                 await _beside(ours, measured.costs, shape, "work that waits", count, work_s=WAIT_S)
             )
@@ -50,7 +50,7 @@ async def _beside(
     """The real rate of so many tasks, and what the model says of the same."""
     start: Start = ours.waiting if work_s else ours.command
     with ours.workers(shape.workers, at_once=shape.places) as workers:
-        await rate(ours, max(shape.workers * shape.places, count // 5), start)
+        await rate(ours, max(4 * shape.workers, count // 5), start)
         async with watched(ours, [worker.pid for worker in workers]) as used:
             real = await rate(ours, count, start)
     said = rate_of_batch(

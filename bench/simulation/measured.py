@@ -91,10 +91,10 @@ class Measured:
 
 async def measure(effort: Effort, ours: Ours) -> Measured:
     """The costs of a command that does nothing."""
-    count = effort.count(400, quick=80)
+    count = effort.count(400, quick=60)
     commit_s = await _commit_s(ours)
     with ours.workers(1) as (worker,), ours.bystanders(1) as (bystander,):
-        await rate(ours, effort.count(100, quick=30), ours.command)
+        await rate(ours, effort.count(100, quick=15), ours.command)
         size, log = ours.database.ask(_SIZE), ours.database.cost().wal_bytes
         async with watched(ours, [worker.pid], [bystander.pid]) as used:
             await rate(ours, count, ours.command)
@@ -170,7 +170,7 @@ def _per_task(used: Used, count: int) -> Used:
 
 
 def _few(effort: Effort) -> int:
-    return effort.count(60, quick=20)
+    return effort.count(60, quick=15)
 
 
 async def _one_at_a_time(effort: Effort, ours: Ours) -> tuple[_Round, float]:

@@ -7,12 +7,12 @@ task on another machine the record tells all: its output is copied there.
 import asyncio
 import sys
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 from backburner.app import Backburner, Task
 from backburner.cli import say, terminal, textwidth
+from backburner.model.values import value
 from backburner.work.linux import Inotify, Watch
 from backburner.work.log.fold import fold
 from backburner.work.log.read import Chunk, Streams
@@ -22,7 +22,7 @@ _FLOOR_S = 0.05
 _WITHOUT_INOTIFY_S = 0.2
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reading:
     """What is read, and how."""
 

@@ -17,11 +17,11 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from backburner.model.home import Home
 from backburner.model.redaction import HIDDEN
+from backburner.model.values import value
 from backburner.work import linux
 from backburner.work.assignment import inherited_environment
 from backburner.work.process.wrapper import Launch
@@ -35,7 +35,7 @@ _BEGIN = b"\x01"
 no later block of a piece looks like the first."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Piece:
     """One hand-over that is there."""
 

@@ -6,7 +6,7 @@ on, and is on record from then on.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from backburner.model import ids
@@ -62,7 +62,7 @@ class RunOptions:
     order: Order = ANY_TIME
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Invocation:
     """What came of a call: its outcome, or the task that it goes on as."""
 

@@ -4,16 +4,16 @@ where their files lie.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from backburner.model.task import StoredArtifacts
+from backburner.model.values import value
 from backburner.store.protocol import Output, Scope
 from backburner.store.record.changes import Changes
 from backburner.store.record.rows import to_json
 from backburner.store.record.transaction import Statements
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Mirrored:
     """One stream of one attempt: pieces of it, with their places."""
 

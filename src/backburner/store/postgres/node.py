@@ -7,7 +7,6 @@ else; a claim holds only for what it still has.
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
@@ -17,6 +16,7 @@ from backburner.model.messages import Message
 from backburner.model.questions import Question
 from backburner.model.states import Kind, State
 from backburner.model.task import Place, Task
+from backburner.model.values import value
 from backburner.store.engine import Job
 from backburner.store.postgres.admission import let_in
 from backburner.store.postgres.connection import Connection
@@ -35,7 +35,7 @@ from backburner.store.record.together import Together
 _AT_ONCE = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Heard:
     """What the record says of a node, and of the queues."""
 
@@ -45,7 +45,7 @@ class Heard:
     """By name, how many tasks wait and run."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Take:
     """An attempt that the engine has brought to a node."""
 

@@ -19,7 +19,7 @@ class Nothing:
 
 
 @value
-class Odd:
+class Odd:  # noqa: PLW1641 - it is given one, as a frozen dataclass is
     number: int
 
     def __eq__(self, other: object) -> bool:

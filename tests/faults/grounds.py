@@ -75,7 +75,7 @@ class SharedGround:
     def __init__(self, server: Server, homes: Sequence[Path]) -> None:
         self.victims = {"worker": 30, "workers": 10, "database": 15}
         self._server = server
-        self.address = server.create(fresh=True)
+        self.address = server.create()
         self.folder = homes[0].parent
         options = ("--dead-after", "300", "--queue", "default", "--queue", QUEUE)
         self._workers = [WorkerProcess(self.address, home, *options) for home in homes]

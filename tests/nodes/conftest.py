@@ -16,7 +16,7 @@ NewApplication = Callable[..., ApplicationProcess]
 
 @pytest.fixture
 def address() -> str:
-    return postgres_server.server().create(fresh=True)
+    return postgres_server.server().create()
 
 
 @pytest.fixture

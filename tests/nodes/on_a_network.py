@@ -41,7 +41,7 @@ def server(network: Network) -> Iterator[Server]:
 
 @pytest.fixture
 def address(server: Server) -> str:
-    return server.create(fresh=True)
+    return server.create()
 
 
 @pytest.fixture

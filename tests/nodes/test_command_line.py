@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import postgres_server
 from tests.cli.nursery import Nursery
 from tests.cli.program import COMMAND, Program, Result
 from tests.nodes.conftest import NewWorker
@@ -26,12 +27,16 @@ class Careful(Program):
         return result
 
 
+def with_password(address: str) -> str:
+    return address.replace("test@", f"test:{PASSWORD}@")
+
+
 @pytest.fixture
 def backburner(
     home: Path, address: str, nursery: Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> Careful:
     monkeypatch.setenv("XDG_STATE_HOME", str(home))
-    monkeypatch.setenv("BACKBURNER_HOME", address.replace("test@", f"test:{PASSWORD}@"))
+    monkeypatch.setenv("BACKBURNER_HOME", with_password(address))
     return Careful(nursery)
 
 
@@ -148,8 +153,10 @@ def test_a_database_that_is_not_there_is_an_error_in_two_lines(backburner: Caref
 
 
 def test_db_migrate_and_check_say_what_they_did_and_found(
-    backburner: Careful, address: str
+    backburner: Careful, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    address = postgres_server.server().create_empty()
+    monkeypatch.setenv("BACKBURNER_HOME", with_password(address))
     assert backburner("db", "check").code == 1
     done = backburner("db", "migrate", "--json").json
     assert done["from"] == 0

@@ -12,8 +12,14 @@ Open = Callable[[str], Awaitable[PostgresStore]]
 
 @pytest.fixture
 def address() -> str:
-    """An empty database; it goes with the server."""
-    return postgres_server.server().create(fresh=True)
+    """A database with an empty record; it goes with the server."""
+    return postgres_server.server().create()
+
+
+@pytest.fixture
+def empty() -> str:
+    """The address of a database without a record."""
+    return postgres_server.server().create_empty()
 
 
 @pytest.fixture

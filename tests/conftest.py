@@ -46,7 +46,7 @@ def nothing_outlives_the_run(tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """The net below the check of each home: no process of any test is left at the end."""
     base = tmp_path_factory.getbasetemp()
     yield
-    _expect_gone(base, lambda: [str(process) for process in leftovers.strangers_of(base)])
+    _expect_gone(base, leftovers.strangers_of)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -120,25 +120,32 @@ def redis_server() -> Path:
 def _let_go(home: Path) -> None:
     """Remove `home`, then expect everything that belonged to it to leave."""
 
-    def remaining() -> list[str]:
-        # Again and again: a keeper that writes at this moment can put a file in the way.
-        shutil.rmtree(home, ignore_errors=True)
-        return [
-            *([f"the folder {home} cannot be removed"] if home.exists() else []),
-            *(str(process) for process in leftovers.processes_of(home)),
-        ]
-
     shutil.rmtree(home, ignore_errors=True)  # of many thousand tasks takes longer than to leave
-    _expect_gone(home, remaining)
+    _expect_gone(home, leftovers.processes_of, removed=True)
 
 
-def _expect_gone(folder: Path, remaining: Callable[[], list[str]]) -> None:
+def _expect_gone(
+    folder: Path, belonging: Callable[[Path], list[leftovers.Leftover]], *, removed: bool = False
+) -> None:
     __tracebackhide__ = True
+    left: list[str] = []
+
+    def is_gone() -> bool:
+        found = belonging(folder)
+        left[:] = map(str, found)
+        # To look at every process costs more than most of them need to end.
+        leftovers.until_ended(found, 1)
+        if removed and folder.exists():
+            # Again and again: a keeper that writes at this moment can put a file in the way.
+            shutil.rmtree(folder, ignore_errors=True)
+            left.append(f"the folder {folder} could not be removed")
+        return not left
+
     try:
         wait_until(
-            lambda: not remaining(),
+            is_gone,
             timeout=TIME_TO_LEAVE,
-            message=lambda: "left behind:\n  " + "\n  ".join(remaining()),
+            message=lambda: "left behind:\n  " + "\n  ".join(left),
         )
     except pytest.fail.Exception:
         # One leak must not disturb the tests that follow; a guardian starts its keeper again.

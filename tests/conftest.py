@@ -14,7 +14,8 @@ import pytest
 from hypothesis import settings
 
 from tests import leftovers, postgres_server
-from tests.cli.nursery import Nursery
+from tests import nursery as nurseries
+from tests.nursery import Nursery
 from tests.waiting import wait_until
 
 TIME_TO_LEAVE = 30.0
@@ -100,12 +101,17 @@ def home(
     return path
 
 
-@pytest.fixture(scope="session")
-def nursery() -> Iterator[Nursery]:
+@pytest.fixture(scope="session", autouse=True)
+def no_nursery_outlives_the_run() -> Iterator[None]:
+    """Where a test has asked for one."""
+    yield
+    nurseries.close()
+
+
+@pytest.fixture
+def nursery() -> Nursery:
     """Where runs of the command line come from."""
-    made = Nursery()
-    yield made
-    made.close()
+    return nurseries.nursery()
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests import postgres_server
-from tests.cli.nursery import Nursery
 from tests.cli.program import COMMAND, Program, Result
 from tests.nodes.conftest import NewWorker
+from tests.nursery import Nursery
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow]

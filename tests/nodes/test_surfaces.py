@@ -12,10 +12,10 @@ import pytest
 
 from backburner import Backburner, State, sync
 from backburner.serve import Binding, serving
-from tests.cli.nursery import Nursery
 from tests.cli.program import Program
 from tests.mcp.client import MODERN, connected, program, text_of
 from tests.nodes.conftest import NewWorker
+from tests.nursery import Nursery
 from tests.serve.client import Api, Streamed
 from tests.waiting import wait_until, wait_until_async
 

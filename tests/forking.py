@@ -1,13 +1,15 @@
 """A process with the libraries of our programs loaded, and nothing of the programs themselves.
 
 Each program is a fork of it, which loads its own modules as it always does. Started by
-`nursery.py`, with a socket on which requests come; ends when that is closed.
+`nursery.py`, with a socket on which requests come, and one for those of `forked.py`; ends when the
+first is closed.
 """
 
 import importlib
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import sys
@@ -15,15 +17,20 @@ import sys
 _DESCRIPTORS = 5
 
 
-def main(requests: socket.socket) -> str:
+def main(requests: socket.socket, door: socket.socket) -> str:
     """Until nobody asks any more. Returns in each fork, with the module that it is to run."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody collects those that wait for a run
     while True:
-        asked, descriptors, _, _ = socket.recv_fds(requests, 1, _DESCRIPTORS)
-        if not asked:
-            os._exit(0)
+        if requests in select.select([requests, door], [], [])[0]:
+            asked, descriptors, _, _ = socket.recv_fds(requests, 1, _DESCRIPTORS)
+            if not asked:
+                os._exit(0)
+        else:
+            with door.accept()[0] as stranger:
+                _, descriptors, _, _ = socket.recv_fds(stranger, 1, _DESCRIPTORS)
         if os.fork() == 0:
             requests.close()
+            door.close()
             break
         for descriptor in descriptors:
             os.close(descriptor)
@@ -56,7 +63,7 @@ def _become(given: dict[str, "list[str] | dict[str, str] | str | int"]) -> str:
 
 
 if __name__ == "__main__":
-    for library in sys.argv[2:]:
+    for library in sys.argv[3:]:
         importlib.import_module(library)
-    module = main(socket.socket(fileno=int(sys.argv[1])))
+    module = main(*(socket.socket(fileno=int(word)) for word in sys.argv[1:3]))
     runpy.run_module(module, run_name="__main__", alter_sys=True)

@@ -9,6 +9,7 @@ environment somebody reads in /proc.
 import contextlib
 import json
 import os
+import secrets
 import select
 import signal
 import socket
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import IO, Self
 
 _FORKING = str(Path(__file__).parent / "forking.py")
+_FORKED = str(Path(__file__).parent / "forked.py")
 _READ_AT_START = ("PYTHON", "LANG", "LC_", "TZ", "LD_", "MALLOC")
 
 LIBRARIES = (
@@ -124,18 +126,26 @@ class Nursery:
     def __init__(self, libraries: Sequence[str]) -> None:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("BACKBURNER_")}
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._process = subprocess.Popen(
-            [sys.executable, _FORKING, str(theirs.fileno()), *libraries],
+        self._address = f"backburner-nursery-{secrets.token_hex(8)}"
+        with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+            door.bind("\0" + self._address)
+            door.listen(64)
+            self._process = self._started(environment, [theirs.fileno(), door.fileno()], libraries)
+        self._start = _read_at_start(os.environ)
+
+    def _started(
+        self, environment: dict[str, str], sockets: list[int], libraries: Sequence[str]
+    ) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(
+            [sys.executable, _FORKING, *map(str, sockets), *libraries],
             cwd="/",
             env=environment,
-            pass_fds=[theirs.fileno()],
+            pass_fds=sockets,
             # Python looks at them when it starts, and its forks will have pipes.
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        theirs.close()
-        self._start = _read_at_start(os.environ)
 
     def fits(self, environment: Mapping[str, str] = os.environ) -> bool:
         """Whether a program that begins now would find the same interpreter."""
@@ -179,6 +189,13 @@ class Nursery:
         with self.start("backburner.cli", *arguments) as forked:
             out, err = forked.communicate(stdin.encode(), time_limit)
         return subprocess.CompletedProcess([*arguments], forked.wait(), out, err)
+
+    def command(self, module: str, *arguments: str) -> list[str]:
+        """What somebody else may start in the place of `python -m`, where it `fits`.
+
+        Signals but SIGTERM do not reach the program.
+        """
+        return [sys.executable, "-I", "-S", _FORKED, self._address, module, *arguments]
 
     def close(self) -> None:
         """No more programs."""

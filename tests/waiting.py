@@ -7,9 +7,7 @@ the few tests whose subject is time itself, such as a kill at a random moment.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TypeVar, cast
-
-import pytest
+from typing import NoReturn, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -33,7 +31,7 @@ def wait_until(
         time.sleep(nap)
     if value := condition():
         return value
-    pytest.fail(_time_is_up(message, timeout))
+    _time_is_up(message, timeout)
 
 
 async def wait_until_async(
@@ -49,7 +47,7 @@ async def wait_until_async(
         await asyncio.sleep(nap)
     if value := await _value_of(condition):
         return value
-    pytest.fail(_time_is_up(message, timeout))
+    _time_is_up(message, timeout)
 
 
 def pause(seconds: float, *, because: str) -> None:
@@ -79,6 +77,9 @@ async def _value_of(condition: Callable[[], T | Awaitable[T | None] | None]) -> 
     return value
 
 
-def _time_is_up(message: Message, timeout: float) -> str:
+def _time_is_up(message: Message, timeout: float) -> NoReturn:
+    import pytest  # programs of tests wait too, and seldom in vain
+
+    __tracebackhide__ = True
     text = message if isinstance(message, str) else message()
-    return f"{text} (waited {timeout:g} s)"
+    pytest.fail(f"{text} (waited {timeout:g} s)")

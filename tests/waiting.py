@@ -7,7 +7,7 @@ the few tests whose subject is time itself, such as a kill at a random moment.
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from typing import NoReturn, TypeVar, cast
+from typing import TypeVar, cast
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ def wait_until(
         time.sleep(nap)
     if value := condition():
         return value
-    _time_is_up(message, timeout)
+    raise _time_is_up(message, timeout)
 
 
 async def wait_until_async(
@@ -47,7 +47,7 @@ async def wait_until_async(
         await asyncio.sleep(nap)
     if value := await _value_of(condition):
         return value
-    _time_is_up(message, timeout)
+    raise _time_is_up(message, timeout)
 
 
 def pause(seconds: float, *, because: str) -> None:
@@ -77,9 +77,8 @@ async def _value_of(condition: Callable[[], T | Awaitable[T | None] | None]) -> 
     return value
 
 
-def _time_is_up(message: Message, timeout: float) -> NoReturn:
+def _time_is_up(message: Message, timeout: float) -> BaseException:
     import pytest  # programs of tests wait too, and seldom in vain
 
-    __tracebackhide__ = True
     text = message if isinstance(message, str) else message()
-    pytest.fail(f"{text} (waited {timeout:g} s)")
+    return pytest.fail.Exception(f"{text} (waited {timeout:g} s)")

@@ -7,6 +7,7 @@ belonged to it (keeper, guardian, jobs) has to go by itself.
 import os
 import shutil
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,6 +23,26 @@ TIME_TO_LEAVE = 30.0
 """Seconds for a keeper to notice that its home is gone and to end its jobs, grace included."""
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+MEMORY = "/dev/shm"
+ROOM = 6 * 1024**3
+"""Bytes that the temporary files of the whole suite fit in, with much to spare."""
+
+
+def _use_memory() -> None:
+    """Temporary files lie in memory where there is room.
+
+    No test takes the power from the machine, and a home that is made, closed and removed waits for
+    a disk for longer than most tests take.
+    """
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK):
+        return
+    if shutil.disk_usage(MEMORY).free > ROOM:
+        os.environ["TMPDIR"] = MEMORY
+        tempfile.tempdir = None  # pytest has looked already
+
+
+_use_memory()
 
 # A runner that was started in the background ignores Ctrl-C, and so would every program it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -151,6 +151,10 @@ class Server:
                 connection.execute(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY".encode())
         self._free.append(address)
 
+    def drop(self, address: str) -> None:
+        """It is not needed any more; whoever is connected to it is sent away."""
+        self.run(f"DROP DATABASE {address.rpartition('/')[2]} WITH (FORCE)")
+
     def run(self, sql: str) -> list[tuple[object, ...]]:
         """As the administrator."""
         with psycopg.connect(self.address("postgres"), autocommit=True) as connection:

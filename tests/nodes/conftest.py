@@ -15,8 +15,10 @@ NewApplication = Callable[..., ApplicationProcess]
 
 
 @pytest.fixture
-def address() -> str:
-    return postgres_server.server().create()
+def address() -> Iterator[str]:
+    made = postgres_server.server().create()
+    yield made
+    postgres_server.server().drop(made)
 
 
 @pytest.fixture

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import postgres_server
 from tests.cli.program import COMMAND, Program, Result
-from tests.nodes.conftest import NewWorker
+from tests.nodes.conftest import NO_RECORD, NewWorker
 from tests.nursery import Nursery
 from tests.waiting import wait_until
 
@@ -27,16 +26,12 @@ class Careful(Program):
         return result
 
 
-def with_password(address: str) -> str:
-    return address.replace("test@", f"test:{PASSWORD}@")
-
-
 @pytest.fixture
 def backburner(
     home: Path, address: str, nursery: Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> Careful:
     monkeypatch.setenv("XDG_STATE_HOME", str(home))
-    monkeypatch.setenv("BACKBURNER_HOME", with_password(address))
+    monkeypatch.setenv("BACKBURNER_HOME", address.replace("test@", f"test:{PASSWORD}@"))
     return Careful(nursery)
 
 
@@ -152,11 +147,10 @@ def test_a_database_that_is_not_there_is_an_error_in_two_lines(backburner: Caref
     assert (wrong.code, "is not one" in wrong.err) == (1, True)
 
 
+@NO_RECORD
 def test_db_migrate_and_check_say_what_they_did_and_found(
-    backburner: Careful, monkeypatch: pytest.MonkeyPatch
+    backburner: Careful, address: str
 ) -> None:
-    address = postgres_server.server().create_empty()
-    monkeypatch.setenv("BACKBURNER_HOME", with_password(address))
     assert backburner("db", "check").code == 1
     done = backburner("db", "migrate", "--json").json
     assert done["from"] == 0

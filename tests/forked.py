@@ -31,7 +31,11 @@ def main(address: str, module: str, *arguments: str) -> int:
         os.close(descriptor)
     with open(reading) as status:
         pid = int(status.readline())
-        signal.signal(signal.SIGTERM, lambda *_: os.kill(pid, signal.SIGTERM))
+
+        def pass_on(number: int, _: object) -> None:
+            os.kill(pid, number)
+
+        signal.signal(signal.SIGTERM, pass_on)
         code = int(status.readline())
     return code if code >= 0 else 128 - code
 

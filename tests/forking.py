@@ -63,6 +63,7 @@ def _become(given: dict[str, "list[str] | dict[str, str] | str | int"]) -> str:
 
 
 if __name__ == "__main__":
+    sys.path[0] = os.getcwd()  # beside this file there is a folder `mcp`
     for library in sys.argv[3:]:
         importlib.import_module(library)
     module = main(*(socket.socket(fileno=int(word)) for word in sys.argv[1:3]))

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -27,9 +26,7 @@ def serve_http(home: Path) -> Iterator[Serve]:
 
     def start(*words: str) -> tuple[str, Forked]:
         assert words[0] == "-m"
-        process = nursery(MCP).start(
-            *words[1:], cwd=REPOSITORY, stdin=subprocess.DEVNULL, stderr=sys.__stderr__.fileno()
-        )
+        process = nursery(MCP).start(*words[1:], cwd=REPOSITORY, stdin=subprocess.DEVNULL, stderr=2)
         running.append(process)
         assert process.stdout is not None
         return json.loads(process.stdout.readline())["url"], process

@@ -3,24 +3,28 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 
 
 def _made(of: type[T]) -> type[T]:
-    made = cast("type[T]", dataclass(slots=True, eq=False, repr=False)(of))
+    made = dataclass(slots=True, eq=False, repr=False)(of)
     for name, method in _methods(made).items():
         if vars(of).get(name) is None:  # also where Python says so: with an __eq__ of its own
             setattr(made, name, method)
     return made
 
 
+def _getter(names: list[str]) -> Callable[[Any], Any]:
+    return attrgetter(*names) if names else type
+
+
 def _methods(of: type[Any]) -> dict[str, Callable[..., Any]]:
     """What `dataclass` would write and compile for each class: half of the time of a start."""
     compared = [each.name for each in fields(of) if each.compare]
     shown = [each.name for each in fields(of) if each.repr]
-    held = attrgetter(*compared) if compared else type
+    held = _getter(compared)
 
     def equal(self: Any, other: Any) -> Any:
         if other.__class__ is not self.__class__:

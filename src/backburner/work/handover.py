@@ -17,6 +17,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from typing import Any
 
 from backburner.model.home import Home
@@ -50,7 +51,8 @@ def leave(home: Home, task_id: str, launch: Launch) -> str:
     For a shared record, what it makes a name of.
     """
     document = {_LEFT_AT: time.time()}
-    document |= {name: getattr(launch, name) for name in Launch.__slots__ if name != _GIVEN}
+    names = [field.name for field in fields(Launch)]
+    document |= {name: getattr(launch, name) for name in names if name != _GIVEN}
     if home.shared:
         return seal(json.dumps(document | {"environment": dict(launch.given)}), task_id)
     text = _opening(task_id) + json.dumps(document).encode("ascii")

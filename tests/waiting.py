@@ -31,7 +31,7 @@ def wait_until(
         time.sleep(nap)
     if value := condition():
         return value
-    raise _time_is_up(message, timeout)
+    raise _failure(message, timeout)
 
 
 async def wait_until_async(
@@ -47,7 +47,7 @@ async def wait_until_async(
         await asyncio.sleep(nap)
     if value := await _value_of(condition):
         return value
-    raise _time_is_up(message, timeout)
+    raise _failure(message, timeout)
 
 
 def pause(seconds: float, *, because: str) -> None:
@@ -77,8 +77,8 @@ async def _value_of(condition: Callable[[], T | Awaitable[T | None] | None]) -> 
     return value
 
 
-def _time_is_up(message: Message, timeout: float) -> BaseException:
-    import pytest  # programs of tests wait too, and seldom in vain
+def _failure(message: Message, timeout: float) -> BaseException:
+    import pytest  # programs that tests start and kill by the dozen wait too, and need none of it
 
     text = message if isinstance(message, str) else message()
     return pytest.fail.Exception(f"{text} (waited {timeout:g} s)")

@@ -11,7 +11,8 @@ from backburner.model.task import Progress
 from backburner.model.task import Task as TaskRecord
 from backburner.runtime.feed import Feed
 from backburner.runtime.runs.folders import folder_here
-from backburner.runtime.runs.tools import Caller, Invocation, RunOptions, ToolService
+from backburner.runtime.runs.options import RunOptions
+from backburner.runtime.runs.tools import Caller, Invocation, ToolService
 from backburner.runtime.runs.worker import Claim, RunWorker
 from backburner.store.protocol import Store
 
@@ -41,7 +42,14 @@ class Runs:
         if shared is not None:
             from backburner.runtime.runs.engine_presence import EnginePresence  # an extra
 
-            presence = EnginePresence(shared, backburner.home, feed, self.worker, self._ability)
+            presence = EnginePresence(
+                shared,
+                backburner.home,
+                feed,
+                self.worker,
+                self._ability,
+                returns=backburner.known_as is not None,
+            )
             self.worker.is_present_by(presence)
 
     def look_again(self) -> None:

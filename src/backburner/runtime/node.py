@@ -111,11 +111,11 @@ class Node:
 
     async def run(self) -> None:
         """Returns when it was drained. Cancelled, it leaves at once, and its jobs go on."""
-        ours = {(task.id, task.attempt) for task in await self._store.kept()}
+        kept = await insist(self._store.kept, self._report)
+        ours = {(task.id, task.attempt) for task in kept}
         await end_fenced_off(self._home, ours, self._report)
-        await self._worker.adopt()
-        for job in await self._store.left_behind():
-            await self._store.give_back(job)
+        await insist(self._worker.adopt, self._report)
+        await insist(self._store.begin_again, self._report)
         beside = [
             asyncio.create_task(self._inputs.run()),
             asyncio.create_task(self._deliverer.run()),
@@ -184,8 +184,8 @@ class Drains(Protocol):
         ...
 
 
-Beside = Callable[[], contextlib.AbstractAsyncContextManager[Drains]]
-"""Opens it, once the record is there."""
+Beside = Callable[[str], contextlib.AbstractAsyncContextManager[Drains]]
+"""Opens it under a name that this node always has, once the record is there."""
 
 
 async def work(
@@ -213,7 +213,7 @@ async def work(
                 at = None
                 if door is not None:
                     at = await open_now.enter_async_context(listening(door, node.vitals()))
-                runs = await open_now.enter_async_context(beside())
+                runs = await open_now.enter_async_context(beside(f"{place.name}.tools"))
                 await _until_told(node, runs, lambda: announce(place.name, at), report)
         finally:
             await store.close()

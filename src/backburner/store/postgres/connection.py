@@ -14,7 +14,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.numeric import Int8Dumper
 from psycopg.types.string import StrDumper
 
-from backburner.model.errors import StoreBusy, StoreError, StoreFull, StoreUnusable
+from backburner.model.errors import StoreAway, StoreBusy, StoreError, StoreFull, StoreUnusable
 
 SCHEMA = "backburner"
 """Our tables, and those of the engine, stand apart from what else the database holds."""
@@ -173,7 +173,7 @@ def explain(error: psycopg.Error) -> StoreError:
     if isinstance(error, _OF_ANOTHER_SESSION):
         return _shared_sessions()
     if is_lost(error):
-        return StoreUnusable(
+        return StoreAway(
             f"the database cannot be reached: {said}",
             remedy="check its address, and that it runs and lets this user in",
         )

@@ -210,7 +210,7 @@ class Writer:
                     waiting.then(waiting.result)
         except BaseException:
             with contextlib.suppress(psycopg.Error):  # lost, which ends it too
-                run.command(b"ROLLBACK")
+                run.roll_back()
             raise
         finally:
             if beyond:

@@ -1,8 +1,5 @@
--- Which task goes first, how many of an owner run at once, and whose turn it is to be let in.
-
-ALTER TABLE task ADD COLUMN priority BIGINT NOT NULL DEFAULT 0 CHECK (priority BETWEEN -10 AND 10);
--- Of the tasks that it starts.
-ALTER TABLE schedule ADD COLUMN priority BIGINT NOT NULL DEFAULT 0 CHECK (priority BETWEEN -10 AND 10);
+-- Whose turn it is to be let in: which task goes first, how many of an owner run at once, and what
+-- waits for others or for its time.
 
 -- The empty name stands for every owner that is not here.
 CREATE TABLE owner_limit (
@@ -10,31 +7,6 @@ CREATE TABLE owner_limit (
     running BIGINT NOT NULL CHECK (running >= 1)
 );
 
-CREATE INDEX task_running ON task (owner) WHERE state IN ('running', 'input_required');
-
--- Two owners may have channels of one name, and neither waits for the other's.
-DROP INDEX signal_to_push;
-CREATE INDEX signal_to_push ON signal (owner, channel, seq)
-    WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed');
-
--- What a machine takes on: the engine's queues that it listens to, and how many tasks at once.
-ALTER TABLE node ADD COLUMN routes TEXT[] NOT NULL DEFAULT '{}';
-ALTER TABLE node ADD COLUMN places BIGINT NOT NULL DEFAULT 0 CHECK (places >= 0);
--- It takes on nothing more.
-ALTER TABLE node ADD COLUMN draining BOOLEAN NOT NULL DEFAULT false;
-
--- The engine's queue that brings a task to a machine; NULL of what no machine is to be brought. Names
--- of ours may be longer than the engine's.
-ALTER TABLE task ADD COLUMN route TEXT COLLATE "C" GENERATED ALWAYS AS (
-    CASE WHEN hand_over IS NULL THEN NULL
-         WHEN queue IS NULL THEN 'default'
-         WHEN octet_length(queue) <= 32 THEN queue ELSE md5(queue) END) STORED;
--- It waits for other tasks, or for its time: `admit` says when that is over.
-ALTER TABLE task ADD COLUMN held BOOLEAN NOT NULL DEFAULT false;
-UPDATE task SET held = true WHERE state = 'queued' AND (after IS NOT NULL OR not_before IS NOT NULL);
-
-DROP INDEX task_to_let_in;
-DROP INDEX task_to_call_back;
 CREATE INDEX task_waiting ON task (route, owner, priority DESC, session, seq)
     WHERE state = 'queued' AND NOT held AND let_in < attempt AND route IS NOT NULL;
 CREATE INDEX task_let_in ON task (route, owner)
@@ -52,9 +24,6 @@ CREATE TABLE precedence (
     PRIMARY KEY (other, task)
 );
 CREATE INDEX precedence_of_task ON precedence (task);
-INSERT INTO precedence (other, task)
-SELECT DISTINCT a.id, task.seq FROM task, json_array_elements_text(task.after::json) a (id)
-WHERE task.state = 'queued' AND task.after IS NOT NULL;
 
 CREATE FUNCTION hold_back() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -66,7 +35,8 @@ CREATE TRIGGER hold_back BEFORE INSERT OR UPDATE OF not_before ON task FOR EACH 
 WHEN (NEW.state = 'queued' AND (NEW.after IS NOT NULL OR NEW.not_before IS NOT NULL))
 EXECUTE FUNCTION hold_back();
 
-CREATE FUNCTION note_precedence() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION note_precedence() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
     INSERT INTO precedence (other, task)
     SELECT DISTINCT a.id, NEW.seq FROM json_array_elements_text(NEW.after::json) a (id);
@@ -135,9 +105,9 @@ BEGIN
 END
 $$;
 
--- The next task on a route of this owner: of the highest priority, of the session whose turn it is,
--- the oldest.
-CREATE FUNCTION next_of_owner(on_route TEXT, who TEXT) RETURNS BIGINT LANGUAGE plpgsql AS $$
+-- The next task of a queue on a route, of this owner: of the highest priority, of the session whose
+-- turn it is, the oldest.
+CREATE FUNCTION next_of_owner(on_route TEXT, line TEXT, who TEXT) RETURNS BIGINT LANGUAGE plpgsql AS $$
 DECLARE
     top BIGINT;
     found BIGINT;
@@ -145,47 +115,51 @@ DECLARE
 BEGIN
     SELECT t.priority INTO top FROM task t
     WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt
-      AND t.route = on_route AND t.owner = who
+      AND t.route = on_route AND t.owner = who AND t.queue IS NOT DISTINCT FROM line
     ORDER BY t.priority DESC LIMIT 1;
     SELECT u.last INTO after_session FROM turn u WHERE u.route = on_route AND u.owner = who;
     IF after_session IS NOT NULL THEN
         SELECT t.seq INTO found FROM task t
         WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt
-          AND t.route = on_route AND t.owner = who AND t.priority = top AND t.session > after_session
+          AND t.route = on_route AND t.owner = who AND t.queue IS NOT DISTINCT FROM line
+          AND t.priority = top AND t.session > after_session
         ORDER BY t.session, t.seq LIMIT 1;
     END IF;
     IF found IS NULL THEN
         SELECT t.seq INTO found FROM task t
         WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt
-          AND t.route = on_route AND t.owner = who AND t.priority = top
+          AND t.route = on_route AND t.owner = who AND t.queue IS NOT DISTINCT FROM line
+          AND t.priority = top
         ORDER BY t.session, t.seq LIMIT 1;
     END IF;
     RETURN found;
 END
 $$;
 
--- The owner whose turn it is on a route, after another one: by name, and then from the beginning.
-CREATE FUNCTION next_owner(on_route TEXT, after_owner TEXT) RETURNS TEXT LANGUAGE plpgsql AS $$
+-- The owner whose turn it is, after another one: by name, and then from the beginning.
+CREATE FUNCTION next_owner(on_route TEXT, line TEXT, after_owner TEXT) RETURNS TEXT
+LANGUAGE plpgsql AS $$
 DECLARE
     found TEXT;
 BEGIN
     SELECT t.owner INTO found FROM task t
     WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt
-      AND t.route = on_route AND t.owner > after_owner
+      AND t.route = on_route AND t.queue IS NOT DISTINCT FROM line AND t.owner > after_owner
     ORDER BY t.owner LIMIT 1;
     IF found IS NULL THEN
         SELECT t.owner INTO found FROM task t
         WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt
-          AND t.route = on_route
+          AND t.route = on_route AND t.queue IS NOT DISTINCT FROM line
         ORDER BY t.owner LIMIT 1;
     END IF;
     RETURN found;
 END
 $$;
 
--- Let in so many on a route: owners take turns, and of an owner its sessions, so that nobody waits
--- behind the ten thousand tasks of another one. One that may have no more running is passed over.
-CREATE FUNCTION let_in_on(on_route TEXT, places BIGINT)
+-- Let in so many of a queue on a route: owners take turns, and of an owner its sessions, so that
+-- nobody waits behind the ten thousand tasks of another one. One that may have no more running is
+-- passed over.
+CREATE FUNCTION let_in_on(on_route TEXT, line TEXT, places BIGINT)
 RETURNS TABLE (id TEXT, attempt BIGINT, route TEXT) LANGUAGE plpgsql AS $$
 DECLARE
     who TEXT := coalesce((SELECT u.last FROM turn u WHERE u.route = on_route AND u.owner = ''), '');
@@ -196,7 +170,7 @@ DECLARE
     its_session TEXT;
 BEGIN
     WHILE places > 0 LOOP
-        who := next_owner(on_route, who);
+        who := next_owner(on_route, line, who);
         EXIT WHEN who IS NULL;
         room := owner_room(who, on_route);
         IF room <= 0 THEN
@@ -208,20 +182,35 @@ BEGIN
             CONTINUE;
         END IF;
         in_a_row := 0;
-        chosen := next_of_owner(on_route, who);
+        chosen := next_of_owner(on_route, line, who);
         UPDATE task t SET let_in = t.attempt, node = NULL WHERE t.seq = chosen
         RETURNING t.id, t.attempt, t.route, t.session INTO id, attempt, route, its_session;
         RETURN NEXT;
         places := places - 1;
         INSERT INTO turn AS u (route, owner, last) VALUES (on_route, who, its_session)
         ON CONFLICT ON CONSTRAINT turn_pkey DO UPDATE SET last = excluded.last;
-        IF next_of_owner(on_route, who) IS NULL THEN
+        IF next_of_owner(on_route, line, who) IS NULL THEN
             DELETE FROM turn u WHERE u.route = on_route AND u.owner = who;
         END IF;
     END LOOP;
     IF who IS NOT NULL THEN
         INSERT INTO turn AS u (route, owner, last) VALUES (on_route, '', who)
         ON CONFLICT ON CONSTRAINT turn_pkey DO UPDATE SET last = excluded.last;
+    END IF;
+END
+$$;
+
+-- The queues of which something waits on a route: to one node goes what several have, elsewhere all
+-- is of one, and one row tells which.
+CREATE FUNCTION queues_waiting_on(on_route TEXT) RETURNS SETOF TEXT LANGUAGE plpgsql AS $$
+BEGIN
+    IF starts_with(on_route, 'node:') THEN
+        RETURN QUERY SELECT DISTINCT t.queue::text FROM task t
+            WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt AND t.route = on_route;
+    ELSE
+        RETURN QUERY SELECT t.queue::text FROM task t
+            WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt AND t.route = on_route
+            LIMIT 1;
     END IF;
 END
 $$;
@@ -234,7 +223,8 @@ RETURNS TABLE (id TEXT, attempt BIGINT, route TEXT) LANGUAGE plpgsql AS $$
 DECLARE
     on_route TEXT := '';
     free BIGINT;
-    line_room BIGINT;
+    line TEXT;
+    let_in_now BIGINT;
 BEGIN
     PERFORM release_held(now_at, latest, ended, fresh);
     RETURN QUERY
@@ -263,11 +253,11 @@ BEGIN
                             AND h.finished_at IS NULL), 0)), 0)
                FROM node n JOIN procrastinate_workers w ON w.id = n.worker
                WHERE on_route = ANY(n.routes) AND NOT n.draining);
-        line_room := queue_room((
-            SELECT t.queue FROM task t
-            WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt AND t.route = on_route
-            LIMIT 1));
-        RETURN QUERY SELECT * FROM let_in_on(on_route, least(free, line_room));
+        FOR line IN SELECT * FROM queues_waiting_on(on_route) LOOP
+            RETURN QUERY SELECT * FROM let_in_on(on_route, line, least(free, queue_room(line)));
+            GET DIAGNOSTICS let_in_now = ROW_COUNT;
+            free := free - let_in_now;
+        END LOOP;
     END LOOP;
 END
 $$;

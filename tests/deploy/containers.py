@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -140,7 +140,7 @@ class Running:
         """Whether a probe of the file would be content."""
         asked = self._container.probes[probe]
         if isinstance(asked, list):
-            words = [self._here(word) for word in asked]
+            words = [self._here(str(word)) for word in cast("list[object]", asked)]
             assert words[0] == "python"
             done = subprocess.run(
                 [sys.executable, *words[1:]], capture_output=True, timeout=30, check=False

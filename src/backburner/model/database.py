@@ -19,7 +19,9 @@ _ADDRESS = re.compile(
     rf"(?P<hosts>{_HOST}(?:,{_HOST})*)(?P<name>/(?:{_PLAIN}|&)*)?"
     rf"(?:\?(?P<options>{_OPTION}(?:&{_OPTION})*)?)?"
 )
-_ALMOST = re.compile(r"(?i)\s*postgres(?:ql)?:|.*\b(?:password|passfile|host|dbname)\s*=")
+_ALMOST = re.compile(
+    r"(?i)\s*postgres(?:ql)?:|\s*(?:host|hostaddr|port|dbname|user|service)\s*=|.*password\s*="
+)
 """What somebody may have meant for an address. It is no folder, and is not shown either."""
 
 _IN_TEXT = re.compile(r"(?i)postgres(?:ql)?:/*[^\s'\"<>]*")

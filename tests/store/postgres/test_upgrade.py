@@ -27,9 +27,12 @@ ADDS = """
 def becomes(patch: pytest.MonkeyPatch, text: str) -> None:
     """The program is the next release, with one more migration."""
     numbered = {**migrations(), NEXT: f"{NEXT:04d}_mood.sql"}
-    own = queries.sql_file
+
+    def sql_file(name: str) -> str:
+        return text if name == numbered[NEXT] else queries.sql_file(name)
+
     patch.setattr(module, "migrations", lambda: numbered)
-    patch.setattr(module, "sql_file", lambda name: text if name == numbered[NEXT] else own(name))
+    patch.setattr(module, "sql_file", sql_file)
 
 
 def test_the_numbers_of_the_migrations_have_no_gap() -> None:

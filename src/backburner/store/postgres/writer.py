@@ -200,9 +200,9 @@ class Writer:
             run.begun()
             for group in groups(done):
                 attempt(run, group)
-            run.act_for(None)
             changed = run.changes != before
             if changed:
+                run.act_for(None)
                 self._before_commit(run)
             self._commit(run, deadline, changed=changed)
             for waiting in done:

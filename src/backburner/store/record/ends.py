@@ -57,11 +57,14 @@ def end_tasks(run: Statements, ends: Sequence[End]) -> list[Task | None]:
     if not found:
         return [None] * len(ends)
     of_owner: dict[str, list[_MayEnd]] = {}
-    for place, asked, count, finished_at, *row in found:
+    for may_end in found:
+        place: int = may_end[0]
+        asked, count, finished_at, *row = may_end[1:]
         change_row(row, finished_at=finished_at, **_changes(run, ends[place]))
         task = to_task((*row, SignalState.PENDING, None, None, None))
-        may_end = _MayEnd(place, task, row, asked=bool(asked), events=count)
-        of_owner.setdefault(task.owner, []).append(may_end)
+        of_owner.setdefault(task.owner, []).append(
+            _MayEnd(place, task, row, asked=bool(asked), events=count)
+        )
     ended: dict[int, Task] = {}
     for owner, theirs in of_owner.items():
         with run.acting_for(owner):

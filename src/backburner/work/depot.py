@@ -169,7 +169,7 @@ def _check_installed(scheme: str) -> None:
     if package is not None and find_spec(package) is not None:
         return
     try:
-        from fsspec import get_filesystem_class
+        from fsspec.registry import get_filesystem_class
 
         get_filesystem_class(scheme)
     except ValueError:

@@ -11,7 +11,7 @@ import pytest
 from backburner.model.errors import UsageError
 from backburner.model.order import Order, check_queue
 from backburner.model.task import Task
-from backburner.store.engine import Job
+from backburner.store.engine import Job, route_of_node
 from backburner.store.postgres.admission import RESERVE
 from backburner.store.postgres.node import open_node
 from backburner.store.postgres.store import PostgresStore
@@ -309,7 +309,8 @@ async def test_x9_what_goes_to_one_node_asks_for_room_in_its_own_queue(
     store: PostgresStore, address: str
 ) -> None:
     """It was handed on there from several queues, of which one is full."""
-    here = machine(address, 9, routes="node:nd_here", name="nd_here")
+    routes = (route_of_node("nd_here", route) for route in ("full", "free", "default"))
+    here = machine(address, 9, routes=",".join(routes), name="nd_here")
     await store.set_queue("full", 1)
     await store.set_queue("free", 2)
     (runs,) = [await start(store, "ada", queue="full")]

@@ -142,7 +142,7 @@ class AgentService:
 
     def _agent(self, name: str) -> Maker | CommandAgent | None:
         """None for one that another machine has."""
-        others = {} if self._elsewhere is None else self._elsewhere.agents
+        others: Mapping[str, Any] = {} if self._elsewhere is None else self._elsewhere.agents
         agent = self._agents.get(name)
         if agent is None and name not in others:
             known = ", ".join(sorted({*self._agents, *others}))

@@ -27,20 +27,20 @@ CREATE TABLE queue (
     paused BOOLEAN NOT NULL DEFAULT false
 );
 
--- The queue of the engine that a task goes to: that of one node, that of everybody who has its tool
--- or agent, or its own; see store/engine.py. What a tool or an agent is called stands first in its
--- specification, and is taken as it is spelled there: not every JSON that we write can be read here.
+-- The queue of the engine that a task goes to: that of everybody who has its tool or agent, or its own,
+-- or what one node has of that; see store/engine.py. What a tool or an agent is called stands first in
+-- its specification, and is taken as it is spelled there: not every JSON that we write can be read here.
 CREATE FUNCTION route_of(node TEXT, queue TEXT, kind TEXT, hand_over TEXT, spec TEXT) RETURNS TEXT
 IMMUTABLE PARALLEL SAFE LANGUAGE sql AS $$
-    SELECT CASE
-        WHEN node IS NOT NULL THEN 'node:' || node
-        WHEN kind IN ('tool', 'agent') AND hand_over IS NULL THEN
-            kind || ':' || CASE WHEN octet_length(called) <= 32 THEN called ELSE md5(called) END
-        WHEN hand_over IS NULL THEN NULL
-        WHEN queue IS NULL THEN 'default'
-        WHEN octet_length(queue) <= 32 THEN queue
-        ELSE md5(queue) END
-    FROM coalesce(substring(spec FROM '^{"' || kind || '":"((?:[^"\\]|\\.)*)"'), '') AS called
+    SELECT CASE WHEN node IS NULL THEN route ELSE 'node:' || md5(node || ':' || route) END
+    FROM coalesce(substring(spec FROM '^{"' || kind || '":"((?:[^"\\]|\\.)*)"'), '') AS called,
+         LATERAL (SELECT CASE
+             WHEN kind IN ('tool', 'agent') AND hand_over IS NULL THEN
+                 kind || ':' || CASE WHEN octet_length(called) <= 32 THEN called ELSE md5(called) END
+             WHEN hand_over IS NULL THEN NULL
+             WHEN queue IS NULL THEN 'default'
+             WHEN octet_length(queue) <= 32 THEN queue
+             ELSE md5(queue) END) AS plain (route)
 $$;
 
 CREATE TABLE task (

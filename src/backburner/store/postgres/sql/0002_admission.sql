@@ -105,9 +105,9 @@ BEGIN
 END
 $$;
 
--- The next task of a queue on a route, of this owner: of the highest priority, of the session whose
--- turn it is, the oldest.
-CREATE FUNCTION next_of_owner(on_route TEXT, line TEXT, who TEXT) RETURNS BIGINT LANGUAGE plpgsql AS $$
+-- The next task on a route of this owner: of the highest priority, of the session whose turn it is,
+-- the oldest.
+CREATE FUNCTION next_of_owner(on_route TEXT, who TEXT) RETURNS BIGINT LANGUAGE plpgsql AS $$
 DECLARE
     top BIGINT;
     found BIGINT;
@@ -115,51 +115,47 @@ DECLARE
 BEGIN
     SELECT t.priority INTO top FROM task t
     WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt
-      AND t.route = on_route AND t.owner = who AND t.queue IS NOT DISTINCT FROM line
+      AND t.route = on_route AND t.owner = who
     ORDER BY t.priority DESC LIMIT 1;
     SELECT u.last INTO after_session FROM turn u WHERE u.route = on_route AND u.owner = who;
     IF after_session IS NOT NULL THEN
         SELECT t.seq INTO found FROM task t
         WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt
-          AND t.route = on_route AND t.owner = who AND t.queue IS NOT DISTINCT FROM line
-          AND t.priority = top AND t.session > after_session
+          AND t.route = on_route AND t.owner = who AND t.priority = top AND t.session > after_session
         ORDER BY t.session, t.seq LIMIT 1;
     END IF;
     IF found IS NULL THEN
         SELECT t.seq INTO found FROM task t
         WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt
-          AND t.route = on_route AND t.owner = who AND t.queue IS NOT DISTINCT FROM line
-          AND t.priority = top
+          AND t.route = on_route AND t.owner = who AND t.priority = top
         ORDER BY t.session, t.seq LIMIT 1;
     END IF;
     RETURN found;
 END
 $$;
 
--- The owner whose turn it is, after another one: by name, and then from the beginning.
-CREATE FUNCTION next_owner(on_route TEXT, line TEXT, after_owner TEXT) RETURNS TEXT
-LANGUAGE plpgsql AS $$
+-- The owner whose turn it is on a route, after another one: by name, and then from the beginning.
+CREATE FUNCTION next_owner(on_route TEXT, after_owner TEXT) RETURNS TEXT LANGUAGE plpgsql AS $$
 DECLARE
     found TEXT;
 BEGIN
     SELECT t.owner INTO found FROM task t
     WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt
-      AND t.route = on_route AND t.queue IS NOT DISTINCT FROM line AND t.owner > after_owner
+      AND t.route = on_route AND t.owner > after_owner
     ORDER BY t.owner LIMIT 1;
     IF found IS NULL THEN
         SELECT t.owner INTO found FROM task t
         WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt
-          AND t.route = on_route AND t.queue IS NOT DISTINCT FROM line
+          AND t.route = on_route
         ORDER BY t.owner LIMIT 1;
     END IF;
     RETURN found;
 END
 $$;
 
--- Let in so many of a queue on a route: owners take turns, and of an owner its sessions, so that
--- nobody waits behind the ten thousand tasks of another one. One that may have no more running is
--- passed over.
-CREATE FUNCTION let_in_on(on_route TEXT, line TEXT, places BIGINT)
+-- Let in so many on a route: owners take turns, and of an owner its sessions, so that nobody waits
+-- behind the ten thousand tasks of another one. One that may have no more running is passed over.
+CREATE FUNCTION let_in_on(on_route TEXT, places BIGINT)
 RETURNS TABLE (id TEXT, attempt BIGINT, route TEXT) LANGUAGE plpgsql AS $$
 DECLARE
     who TEXT := coalesce((SELECT u.last FROM turn u WHERE u.route = on_route AND u.owner = ''), '');
@@ -170,7 +166,7 @@ DECLARE
     its_session TEXT;
 BEGIN
     WHILE places > 0 LOOP
-        who := next_owner(on_route, line, who);
+        who := next_owner(on_route, who);
         EXIT WHEN who IS NULL;
         room := owner_room(who, on_route);
         IF room <= 0 THEN
@@ -182,35 +178,20 @@ BEGIN
             CONTINUE;
         END IF;
         in_a_row := 0;
-        chosen := next_of_owner(on_route, line, who);
+        chosen := next_of_owner(on_route, who);
         UPDATE task t SET let_in = t.attempt, node = NULL WHERE t.seq = chosen
         RETURNING t.id, t.attempt, t.route, t.session INTO id, attempt, route, its_session;
         RETURN NEXT;
         places := places - 1;
         INSERT INTO turn AS u (route, owner, last) VALUES (on_route, who, its_session)
         ON CONFLICT ON CONSTRAINT turn_pkey DO UPDATE SET last = excluded.last;
-        IF next_of_owner(on_route, line, who) IS NULL THEN
+        IF next_of_owner(on_route, who) IS NULL THEN
             DELETE FROM turn u WHERE u.route = on_route AND u.owner = who;
         END IF;
     END LOOP;
     IF who IS NOT NULL THEN
         INSERT INTO turn AS u (route, owner, last) VALUES (on_route, '', who)
         ON CONFLICT ON CONSTRAINT turn_pkey DO UPDATE SET last = excluded.last;
-    END IF;
-END
-$$;
-
--- The queues of which something waits on a route: to one node goes what several have, elsewhere all
--- is of one, and one row tells which.
-CREATE FUNCTION queues_waiting_on(on_route TEXT) RETURNS SETOF TEXT LANGUAGE plpgsql AS $$
-BEGIN
-    IF starts_with(on_route, 'node:') THEN
-        RETURN QUERY SELECT DISTINCT t.queue::text FROM task t
-            WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt AND t.route = on_route;
-    ELSE
-        RETURN QUERY SELECT t.queue::text FROM task t
-            WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt AND t.route = on_route
-            LIMIT 1;
     END IF;
 END
 $$;
@@ -223,8 +204,7 @@ RETURNS TABLE (id TEXT, attempt BIGINT, route TEXT) LANGUAGE plpgsql AS $$
 DECLARE
     on_route TEXT := '';
     free BIGINT;
-    line TEXT;
-    let_in_now BIGINT;
+    line_room BIGINT;
 BEGIN
     PERFORM release_held(now_at, latest, ended, fresh);
     RETURN QUERY
@@ -253,11 +233,11 @@ BEGIN
                             AND h.finished_at IS NULL), 0)), 0)
                FROM node n JOIN procrastinate_workers w ON w.id = n.worker
                WHERE on_route = ANY(n.routes) AND NOT n.draining);
-        FOR line IN SELECT * FROM queues_waiting_on(on_route) LOOP
-            RETURN QUERY SELECT * FROM let_in_on(on_route, line, least(free, queue_room(line)));
-            GET DIAGNOSTICS let_in_now = ROW_COUNT;
-            free := free - let_in_now;
-        END LOOP;
+        line_room := queue_room((
+            SELECT t.queue FROM task t
+            WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt AND t.route = on_route
+            LIMIT 1));
+        RETURN QUERY SELECT * FROM let_in_on(on_route, least(free, line_room));
     END LOOP;
 END
 $$;

@@ -11,7 +11,8 @@ from backburner.model.task import Progress
 from backburner.model.task import Task as TaskRecord
 from backburner.runtime.feed import Feed
 from backburner.runtime.runs.folders import folder_here
-from backburner.runtime.runs.tools import Caller, Invocation, RunOptions, ToolService
+from backburner.runtime.runs.options import RunOptions
+from backburner.runtime.runs.tools import Caller, Invocation, ToolService
 from backburner.runtime.runs.worker import Claim, RunWorker
 from backburner.store.protocol import Store
 

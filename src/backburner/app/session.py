@@ -23,6 +23,7 @@ from backburner.model.states import State
 from backburner.model.task import check_title
 from backburner.model.wake import Wake, to_wake
 from backburner.model.watching import Watching
+from backburner.runtime.runs.options import RunOptions
 from backburner.runtime.tasks import StartOptions
 from backburner.store.protocol import Scope
 from backburner.work.shell import ShellCommand
@@ -228,8 +229,6 @@ class Session(Conversation):
         ``wake`` says when the session is told: on_terminal, on_activity, or silent, which is what
         ``signal_on_completion=False`` means. ``priority`` counts where it has to wait.
         """
-        from backburner.runtime.runs.tools import RunOptions  # slow to load, seldom needed
-
         if wake is not None and not signal_on_completion and to_wake(wake) is not Wake.SILENT:
             raise UsageError(
                 "signal_on_completion=False means silent, and wake says otherwise",

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from backburner.model import ids
 from backburner.model.errors import LimitReached, NotAllowed, StoreClosed, UsageError
 from backburner.model.limits import DEFAULT_GRACE_S, LONGEST_RUNTIME_S, TITLE_MAX_CHARS
-from backburner.model.order import ANY_TIME, Order
 from backburner.model.outcome import Image, Outcome
 from backburner.model.redaction import redact_arguments
 from backburner.model.states import Kind, State
@@ -21,6 +20,7 @@ from backburner.model.values import value
 from backburner.model.wake import IF_PARKED
 from backburner.runtime.children import ends_its_children
 from backburner.runtime.runs.folders import kept_folder
+from backburner.runtime.runs.options import RunOptions
 from backburner.runtime.runs.run import Run, Work
 from backburner.runtime.runs.worker import RunWorker
 from backburner.runtime.schedules.work import waits_for
@@ -49,17 +49,6 @@ class Caller:
     folder: str | None = None
     parent: str | None = None
     depth: int = 0
-
-
-@value
-class RunOptions:
-    """What a caller may say about a background run."""
-
-    title: str | None = None
-    max_runtime_s: float | None = None
-    id: str | None = None
-    wake: str = "on_terminal"
-    order: Order = ANY_TIME
 
 
 @dataclass(frozen=True, slots=True)

@@ -232,7 +232,7 @@ async def test_b8_a_command_line_agent_of_a_worker_is_asked_from_elsewhere(
     session = shared.session("chat")
     task = await (await session.ask("--how are you?", agent="program")).wait(timeout=60)
     assert (task.state, task.result) == (State.SUCCEEDED, "the worker says:  --how are you?")
-    said = (await task.output(streams="err")).text
+    said = (await task.output()).stderr_text or ""
     assert "WHO=the worker" in said
     assert "hunter2" not in said
     with pytest.raises(UsageError, match="takes no attachments"):

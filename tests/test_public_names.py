@@ -58,6 +58,7 @@ PUBLIC = [
     "SignalKind",
     "SignalState",
     "State",
+    "StoreAway",
     "StoreBusy",
     "StoreClosed",
     "StoreError",

@@ -9,8 +9,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import TypeVar, cast
 
-import pytest
-
 T = TypeVar("T")
 
 Message = str | Callable[[], str]
@@ -33,7 +31,7 @@ def wait_until(
         time.sleep(nap)
     if value := condition():
         return value
-    pytest.fail(_time_is_up(message, timeout))
+    raise _failure(message, timeout)
 
 
 async def wait_until_async(
@@ -49,7 +47,7 @@ async def wait_until_async(
         await asyncio.sleep(nap)
     if value := await _value_of(condition):
         return value
-    pytest.fail(_time_is_up(message, timeout))
+    raise _failure(message, timeout)
 
 
 def pause(seconds: float, *, because: str) -> None:
@@ -79,6 +77,8 @@ async def _value_of(condition: Callable[[], T | Awaitable[T | None] | None]) -> 
     return value
 
 
-def _time_is_up(message: Message, timeout: float) -> str:
+def _failure(message: Message, timeout: float) -> BaseException:
+    import pytest  # programs that tests start and kill by the dozen wait too, and need none of it
+
     text = message if isinstance(message, str) else message()
-    return f"{text} (waited {timeout:g} s)"
+    return pytest.fail.Exception(f"{text} (waited {timeout:g} s)")

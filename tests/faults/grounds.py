@@ -17,6 +17,9 @@ from tests.nodes.workers import WorkerProcess
 from tests.postgres_server import Server
 
 WORKERS = 4
+DEAD_AFTER_S = 300
+"""Longer than anybody waits here: nothing may depend on a machine being taken for dead, because
+each that is killed comes back at once."""
 
 
 class Ground(Protocol):
@@ -69,7 +72,7 @@ class HomeGround:
 class SharedGround:
     """Four machines and a database. A machine that is killed comes back, as its supervisor sees to
 
-    it: what it runs is not dead until it was silent for `--dead-after`, which is long here.
+    it, and goes on with what it had.
     """
 
     def __init__(self, server: Server, homes: Sequence[Path]) -> None:
@@ -77,7 +80,7 @@ class SharedGround:
         self._server = server
         self.address = server.create(fresh=True)
         self.folder = homes[0].parent
-        options = ("--dead-after", "300", "--queue", "default", "--queue", QUEUE)
+        options = ("--dead-after", str(DEAD_AFTER_S), "--queue", "default", "--queue", QUEUE)
         self._workers = [WorkerProcess(self.address, home, *options) for home in homes]
 
     def kill(self, victim: str, choice: float) -> None:

@@ -36,7 +36,7 @@ from tests.faults.application import (
     notes,
 )
 from tests.faults.functions import FLOOD_LINES
-from tests.faults.grounds import WORKERS, Ground, HomeGround, SharedGround
+from tests.faults.grounds import DEAD_AFTER_S, WORKERS, Ground, HomeGround, SharedGround
 from tests.faults.victims import processes_with, unique_seconds
 from tests.postgres_server import Server
 from tests.waiting import pause, wait_until, wait_until_async
@@ -270,8 +270,11 @@ async def test_promises_hold_through_200_rounds_of_kill_9(home: Path) -> None:
 
 
 @pytest.fixture
-def shared_ground(home: Path, new_home: Callable[[], Path]) -> Iterator[SharedGround]:
+def shared_ground(
+    home: Path, new_home: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SharedGround]:
     """Applications keep copies of output in ``home``."""
+    monkeypatch.setenv("BACKBURNER_DEAD_AFTER_S", str(DEAD_AFTER_S))
     server = Server()
     ground = SharedGround(server, [new_home() for _ in range(WORKERS)])
     yield ground
@@ -292,7 +295,7 @@ async def test_x10_promises_hold_on_four_machines_through_10_rounds_of_kill_9(
 @pytest.mark.faults
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("quarter", range(4))
-async def test_x10_promises_hold_on_four_machines_through_40_rounds_of_kill_9(
+async def test_x10_promises_hold_on_four_machines_through_200_rounds_of_kill_9(
     shared_ground: SharedGround, quarter: int
 ) -> None:
-    await campaign(shared_ground, 10)
+    await campaign(shared_ground, 50)

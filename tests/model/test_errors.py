@@ -42,6 +42,7 @@ CODES_AND_EXIT_STATUSES = {
     "closed": 1,
     "full": 1,
     "unusable": 1,
+    "away": 1,
     "keeper": 1,
     "artifacts": 1,
 }

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -315,14 +316,61 @@ async def test_e11_what_a_killed_worker_had_is_taken_up_once_or_orphaned(
     await _expect_taken_up_and_orphaned(session, folder, again.id, once.id, asked.id)
 
 
+async def test_e11_a_worker_that_is_started_again_sees_to_its_tools_at_once(
+    shared: Backburner, new_worker: NewWorker, folder: Path
+) -> None:
+    """It knows that its last process is dead, long before others would."""
+    worker = new_worker("--dead-after", "3600", *SHOP)
+    session = shared.session("chat")
+    again = await session.spawn("hold", {"folder": str(folder)})
+    once = await session.spawn("hold_once", {"folder": str(folder)})
+    stopped = await session.spawn("hold_once", {"folder": str(folder)})
+    await wait_until_async(lambda: begun(folder) == 3)
+    await asyncio.to_thread(worker.kill)
+    stopping = asyncio.create_task(stopped.stop())
+    await wait_until_async(lambda: _is_to_stop(stopped))
+    await asyncio.to_thread(worker.start)
+    await stopping
+    assert stopped.state is State.CANCELED, "its process is gone, as was wished"
+    await _expect_taken_up_and_orphaned(
+        session, folder, again.id, once.id, why="started anew", also=[f"canceled {stopped.id}"]
+    )
+
+
+async def test_e11_nobody_says_of_a_silent_machine_that_it_has_stopped_something(
+    shared: Backburner, new_worker: NewWorker, folder: Path
+) -> None:
+    soon = ("--dead-after", "2", *SHOP)
+    dying = new_worker(*soon)
+    session = shared.session("chat")
+    task = await session.spawn("hold", {"folder": str(folder)})
+    await wait_until_async(lambda: begun(folder) == 1)
+    new_worker(*soon)
+    await asyncio.to_thread(dying.kill)
+    await task.stop()
+    assert task.error is not None, "it may still run there"
+    assert task.error.kind is ErrorKind.ORPHANED
+    assert "asked for its end, and nobody knows" in task.error.message
+    assert await told(session) == [f"failed {task.id}"]
+
+
+async def _is_to_stop(task: Task) -> bool:
+    return (await task.refresh()).record.stop is not None
+
+
 async def _expect_taken_up_and_orphaned(
-    session: Session, folder: Path, again: str, *orphans: str
+    session: Session,
+    folder: Path,
+    again: str,
+    *orphans: str,
+    why: str = "not heard of",
+    also: Sequence[str] = (),
 ) -> None:
     for each in orphans:
         task = await (await session.task(each)).wait(timeout=60)
         assert task.error is not None
         assert task.error.kind is ErrorKind.ORPHANED
-        assert "not heard of" in task.error.message
+        assert why in task.error.message
     task = await session.task(again)
     await wait_until_async(lambda: len(list(folder.glob(f"began-{again}-*"))) == 2)
     (folder / "go").touch()
@@ -331,7 +379,7 @@ async def _expect_taken_up_and_orphaned(
     assert len(list(folder.glob(f"began-{again}-*"))) == 2
     for each in orphans:
         assert len(list(folder.glob(f"began-{each}-*"))) == 1
-    ends = [f"failed {each}" for each in orphans]
+    ends = [*(f"failed {each}" for each in orphans), *also]
     assert sorted(await told(session)) == sorted([*ends, f"completed {again}"])
 
 

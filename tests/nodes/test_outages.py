@@ -3,13 +3,19 @@
 import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
-from backburner import Backburner, Task
+from backburner import Backburner, EventKind, StoreAway, Task, TimeIsUp
+from backburner.cli.commands.logs import command as logs_command
+from backburner.cli.commands.wait import command as wait_command
+from backburner.cli.following import Reading, follow
 from backburner.model.states import State
+from backburner.store.postgres import reader, writer
 from tests.nodes.conftest import NewWorker
 from tests.nodes.workers import WorkerProcess
 from tests.postgres_server import Server
@@ -79,6 +85,97 @@ async def test_e11_a_database_that_was_away_for_long_makes_nobody_dead(
         await task.wait(timeout=60)
         assert (task.state, task.record.attempt) == (State.SUCCEEDED, 1), [each() for each in said]
     assert len(await session.told()) == 3
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_x2_whoever_waits_or_follows_bears_an_outage_and_says_so_once(
+    bb: Backburner,
+    own_server: Server,
+    two_workers: tuple[str, list[WorkerProcess]],
+    tmp_path: Path,
+    seen: "Seen",
+) -> None:
+    """Also where it looks in the middle of it, and that look is given up. A write is refused."""
+    address = two_workers[0]
+    session = bb.session("chat")
+    task = await session.run(f"echo before; {until_told(tmp_path, 'one')}")
+    await wait_until_async((tmp_path / "one").exists)
+    where = {"as_json": False, "home": address, "session": "chat"}
+    options = {"lines": None, "since": None, "grep": None, "stderr": False, "raw": False}
+    commands = [
+        asyncio.create_task(asyncio.to_thread(partial(work, **where)))
+        for work in (
+            partial(wait_command, [task.id], timeout=None, until="end"),
+            partial(logs_command, task.id, keep_on=True, **options),
+        )
+    ]
+    await wait_until_async(lambda: "before" in seen.out)
+    await asyncio.to_thread(own_server.stop, signal.SIGQUIT)
+    again = Task(bb, task.record)
+    following: list[asyncio.Task[Any]] = [
+        asyncio.create_task(each)
+        for each in (_waited(again), _last(again.events()), _last(follow(bb, again, Reading())))
+    ]
+    told = asyncio.create_task(anext(session.signals()))
+    with pytest.raises(TimeIsUp):
+        await task.wait(timeout=0.5)
+    with pytest.raises(StoreAway, match="cannot be reached"):
+        await session.run("true")
+    await wait_until_async(lambda: seen.err.count("waits for it") == len(commands))
+    assert not any(each.done() for each in (*commands, *following, told))
+    own_server.start()
+    await wait_until_async(lambda: seen.err.count("is back") == len(commands))
+    (tmp_path / "go").touch()
+    assert await asyncio.gather(*commands) == [0, 0]
+    _, event, chunk = await asyncio.gather(*following)
+    assert again.state is State.SUCCEEDED
+    assert (event.kind, chunk.complete) == (EventKind.FINISHED, True)
+    assert (await told).task == task.id
+    assert seen.out == "before\none\n"
+    assert seen.err.count("waits for it") == len(commands)
+
+
+class Seen:
+    """What was written to the terminal so far."""
+
+    def __init__(self, capfd: pytest.CaptureFixture[str]) -> None:
+        self._capfd = capfd
+        self._out = self._err = ""
+
+    def _read(self) -> None:
+        out, err = self._capfd.readouterr()
+        self._out += out
+        self._err += err
+
+    @property
+    def out(self) -> str:
+        self._read()
+        return self._out
+
+    @property
+    def err(self) -> str:
+        self._read()
+        return self._err
+
+
+@pytest.fixture
+def seen(capfd: pytest.CaptureFixture[str]) -> Seen:
+    return Seen(capfd)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look and each change is given up soon."""
+    for module in (reader, writer):
+        monkeypatch.setattr(module, "PATIENCE_S", 0.2)
+
+
+async def _waited(task: Task) -> Any:
+    return await task.wait()
+
+
+async def _last(pieces: AsyncIterator[Any]) -> Any:
+    return [each async for each in pieces][-1]
 
 
 async def test_x2_a_node_that_restarts_while_the_database_is_down_comes_back(

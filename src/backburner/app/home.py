@@ -57,6 +57,11 @@ class Backburner:
         self.home = home
         self.settings = settings
         self._shared: NodeStore | None = None
+        self.known_as: str | None = None
+        """The name under which it carries out tools of a shared record, where it had one before:
+
+        whoever sets it knows that no other process has it.
+        """
         self.elsewhere: Elsewhere | None = None
         """Tools and agents that other machines have, in a shared record."""
         self._store: Store | None = None
@@ -116,7 +121,7 @@ class Backburner:
 
         with contextlib.suppress(OSError):  # what needs the folder says so
             os.makedirs(self.home.root, mode=0o700, exist_ok=True)
-        self._shared = shared = await open_node(self.home.address, new_worker_id())
+        self._shared = shared = await open_node(self.home.address, self.known_as or new_worker_id())
         return shared
 
     async def _keep_watch(self) -> None:

@@ -42,7 +42,14 @@ class Runs:
         if shared is not None:
             from backburner.runtime.runs.engine_presence import EnginePresence  # an extra
 
-            presence = EnginePresence(shared, backburner.home, feed, self.worker, self._ability)
+            presence = EnginePresence(
+                shared,
+                backburner.home,
+                feed,
+                self.worker,
+                self._ability,
+                returns=backburner.known_as is not None,
+            )
             self.worker.is_present_by(presence)
 
     def look_again(self) -> None:

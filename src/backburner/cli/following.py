@@ -8,11 +8,13 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Self
 
 from backburner.app import Backburner, Task
 from backburner.cli import say, terminal, textwidth
+from backburner.runtime.outages import endured
 from backburner.work.linux import Inotify, Watch
 from backburner.work.log.fold import fold
 from backburner.work.log.read import Chunk, Streams
@@ -51,8 +53,8 @@ async def follow(backburner: Backburner, task: Task, reading: Reading) -> AsyncG
     with _Bell(backburner) as bell:
         while True:
             await bell.wait()
-            bell.listen_to(await task.refresh())
-            chunk = await reading.read(task, since=since, first=first)
+            bell.listen_to(await endured(task.refresh))
+            chunk = await endured(partial(reading.read, task, since=since, first=first))
             since, first = chunk.cursor, False
             yield chunk
             if task.state.terminal:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from backburner.cli import say
 from backburner.cli.guard import details_belong_to
 from backburner.model.home import Home
 from backburner.model.limits import DEFAULT_OWNER, DEFAULT_SESSION
@@ -70,14 +71,25 @@ def place_in_folder(home: str | None, session: str | None, what: str) -> Place:
     return at
 
 
-def act(at: Place, work: "Callable[[Backburner, Session], Awaitable[int]]") -> int:
-    """Open the home, do the work there, close it."""
+def tell_outage(reason: str | None) -> None:
+    """The record is away, or back."""
+    say.message("the record is back" if reason is None else f"{reason}; waits for it")
+
+
+def act(
+    at: Place,
+    work: "Callable[[Backburner, Session], Awaitable[int]]",
+    *,
+    outage: "Callable[[str | None], None]" = tell_outage,
+) -> int:
+    """Open the home, do the work there, close it. ``outage`` is told of a record that is away."""
     import asyncio
 
     from backburner.app import Backburner
 
     async def main() -> int:
         async with Backburner.open(at.home.where) as backburner:
+            backburner.store.on_outage(outage)
             return await work(backburner, backburner.session(at.session, owner=at.owner))
 
     return asyncio.run(main())

@@ -3,15 +3,18 @@
 import asyncio
 import signal
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 from backburner.cli import bars, exits, say, terminal
 from backburner.cli.listing import Listing, no_tasks, select, task_rows, task_table
 from backburner.cli.place import Place, act
+from backburner.cli.textwidth import clean, cut
 from backburner.model import clock
-from backburner.model.errors import UsageError
+from backburner.model.errors import StoreAway, UsageError
 from backburner.model.task import Task
 from backburner.runtime.glance import Glance
+from backburner.runtime.outages import endured
 from backburner.runtime.output import describe
 
 if TYPE_CHECKING:
@@ -33,7 +36,11 @@ def watch(listing: Listing, at: Place) -> int:
         return act(at, lambda backburner, _: _stream(listing, at, backburner))
     if not terminal.is_terminal(sys.stdout):
         raise UsageError("--watch needs a terminal", remedy="with --json it works without one")
-    return act(at, lambda backburner, _: _Screen(listing, at, backburner).show())
+    return act(at, lambda backburner, _: _Screen(listing, at, backburner).show(), outage=_quiet)
+
+
+def _quiet(_: str | None) -> None:
+    """The screen says so itself."""
 
 
 class _Screen:
@@ -46,41 +53,60 @@ class _Screen:
         self._changed = asyncio.Event()
         self._resized = asyncio.Event()
         self._ended = asyncio.Event()
+        self._tasks: list[Task] = []
+        self._away: str | None = None
+        """Why the record cannot be looked at."""
 
     async def show(self) -> int:
         """Draw until interrupted."""
         unsubscribe = self._store.on_change(self._changed.set)
+        end_outages = self._store.on_outage(self._outage)
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGWINCH, self._resized.set)
         for ending in _ENDINGS:  # else the person would be left on the other screen
             loop.add_signal_handler(ending, self._ended.set)
         say.at_once(_OTHER_SCREEN)
-        tasks: list[Task] = []
         try:
-            with Glance(self._at.home) as glance:
-                self._changed.set()
-                while not self._ended.is_set():
-                    if self._changed.is_set():
-                        self._changed.clear()
-                        pages, _ = select(glance, self._listing, self._at)
-                        tasks = [task for page in pages for task in page]
-                    self._resized.clear()
-                    self._draw(tasks)
-                    await self._next_reason(tasks)
+            while not self._ended.is_set():
+                try:
+                    await self._look_and_draw()
+                except StoreAway as error:
+                    self._outage(error.message)
+                    self._draw()
+                    await self._next_reason()
             return exits.TERMINATED
         finally:
             say.at_once(_FIRST_SCREEN)
             for handled in (signal.SIGWINCH, *_ENDINGS):
                 loop.remove_signal_handler(handled)
             unsubscribe()
+            end_outages()
 
-    async def _next_reason(self, tasks: list[Task]) -> None:
+    async def _look_and_draw(self) -> None:
+        """For as long as one connection to the record lasts."""
+        with Glance(self._at.home) as glance:
+            self._changed.set()
+            while not self._ended.is_set():
+                if self._changed.is_set():
+                    self._changed.clear()
+                    pages, _ = select(glance, self._listing, self._at)
+                    self._tasks = [task for page in pages for task in page]
+                    self._away = None
+                self._resized.clear()
+                self._draw()
+                await self._next_reason()
+
+    def _outage(self, reason: str | None) -> None:
+        self._away = reason
+        self._resized.set()
+
+    async def _next_reason(self) -> None:
         """Wait for a change, a new size, the end, or the next second of something that runs."""
         waiting = {
             asyncio.ensure_future(event.wait())
             for event in (self._changed, self._resized, self._ended)
         }
-        ticking = any(not task.state.terminal for task in tasks)
+        ticking = any(not task.state.terminal for task in self._tasks)
         try:
             await asyncio.sleep(_FLOOR_S)
             await asyncio.wait(
@@ -92,7 +118,8 @@ class _Screen:
             for each in waiting:
                 each.cancel()
 
-    def _draw(self, tasks: list[Task]) -> None:
+    def _draw(self) -> None:
+        tasks = self._tasks
         size = terminal.size(sys.stdout)
         assert size is not None
         progress = any(map(bars.shows_progress, tasks))
@@ -101,6 +128,8 @@ class _Screen:
         lines = list(table.lines(rows))
         if not tasks:
             lines = [no_tasks(self._listing, self._at)]
+        if self._away is not None:
+            lines = [cut(clean(self._away), size.columns), *lines]
         room = size.lines - 1
         if len(lines) > room:
             lines = [*lines[: room - 1], f"… and {len(lines) - room + 1} more"]
@@ -124,10 +153,10 @@ async def _stream(listing: Listing, at: Place, backburner: "Backburner") -> int:
                     say.json_line(describe(at.home, task))
         while True:
             changed.clear()
-            while events := await store.events_since(seen):
+            while events := await endured(partial(store.events_since, seen)):
                 seen = events[-1].seq
                 for task_id in dict.fromkeys(event.task for event in events):
-                    task = await store.get(task_id, scope)
+                    task = await endured(partial(store.get, task_id, scope))
                     if task is not None and (not listing.states or task.state in listing.states):
                         say.json_line(describe(at.home, task))
             await changed.wait()

@@ -21,6 +21,7 @@ BackburnerError
 │   ├── StoreClosed     closed         it was closed meanwhile
 │   ├── StoreFull       full           no room on the disk
 │   └── StoreUnusable   unusable       not writable, corrupt, too new, or an unsafe SQLite
+│       └── StoreAway   away           its database cannot be reached at present
 ├── KeeperUnreachable   keeper         nobody is there to carry the task out
 └── ArtifactsUnreachable  artifacts    the place where artifacts lie does not answer, or not to us
 """
@@ -176,6 +177,12 @@ class StoreUnusable(StoreError):
     code = "unusable"
 
 
+class StoreAway(StoreUnusable):
+    """The database of the record cannot be reached at present; it may be back in a moment."""
+
+    code = "away"
+
+
 class KeeperUnreachable(BackburnerError):
     """Nobody is there to carry the task out, and none could be started."""
 
@@ -219,6 +226,7 @@ SPELLINGS: dict[str, Spelling] = {
     "closed": Spelling(1, 503, -32603),
     "full": Spelling(1, 507, -32603),
     "unusable": Spelling(1, 503, -32603),
+    "away": Spelling(1, 503, -32603),
     "keeper": Spelling(1, 503, -32603),
     "artifacts": Spelling(1, 503, -32603),
 }

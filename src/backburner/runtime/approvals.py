@@ -12,6 +12,7 @@ from backburner.model.questions import Question, is_yes
 from backburner.model.task import Task
 from backburner.runtime.agents import lineage_of
 from backburner.runtime.feed import Feed
+from backburner.runtime.outages import endured
 from backburner.runtime.tasks import TaskService, check_grace
 from backburner.store.protocol import Scope, Store
 
@@ -65,10 +66,10 @@ class Approvals:
             async with asyncio.timeout(timeout_s), self._feed.of_task(task.id) as bell:
                 while True:
                     bell.clear()
-                    question = await self._question(task.id, name)
+                    question = await endured(lambda: self._question(task.id, name))
                     if question is None or (not question.open):
                         break
-                    if await self._is_over(task):
+                    if await endured(lambda: self._is_over(task)):
                         break
                     await bell.wait()
         except TimeoutError:

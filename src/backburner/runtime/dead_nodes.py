@@ -22,7 +22,9 @@ from backburner.store.postgres.node import NodeStore
 
 _log = logging.getLogger("backburner.nodes")
 
-_REASON = "its machine was not heard of for a while"
+_SILENT = "its machine was not heard of for a while"
+_RESTARTED = "its worker was started anew while it ran"
+_ASKED_TO_STOP = "somebody asked for its end, and nobody knows whether that came to pass"
 
 
 async def see_to_the_dead(
@@ -59,20 +61,40 @@ async def keep_seeing_to_the_dead(
             await see_to_the_dead(store, home, silent_s, own, _log.warning)
 
 
-async def _take_from_the_dead(store: NodeStore, job: Job, report: Callable[[str], None]) -> None:
+async def take_over(store: NodeStore, home: Home, report: Callable[[str], None]) -> None:
+    """Before this node begins: an earlier process of its name is dead, and what it carried out in
+
+    itself died with it. Nobody has to wait until it was silent for long enough.
+    """
+    await store.begin_again()
+    left = [task for task in await store.kept() if not task.state.terminal]
+    for task in left:
+        await _take_from_the_dead(store, Job(task.id, task.attempt), report, restarted=True)
+    if left:
+        await stop_left_children(store, home)
+
+
+async def _take_from_the_dead(
+    store: NodeStore, job: Job, report: Callable[[str], None], *, restarted: bool = False
+) -> None:
+    """Of a machine that is only silent nobody knows what became of its work, nor of a stop."""
+    reason = _RESTARTED if restarted else _SILENT
     task = await store.get(job.task)
     if task is None or task.attempt != job.attempt or task.state.terminal:
         await store.close_job(job)
-    elif task.state is State.QUEUED:
-        report(f"{job.task}: {_REASON}; it had not begun")
+        return
+    if task.state is State.QUEUED:
+        report(f"{job.task}: {reason}; it had not begun")
         await store.give_back(job)
+        return
+    stopped = task.stop is not None
+    refused = _ASKED_TO_STOP if stopped and not restarted else why_not_again(task)
+    report(f"{job.task}: {reason}; {refused or 'it is taken up again'}")
+    if refused is None:
+        await store.requeue(job.task, job.attempt, reason)
+    elif stopped and restarted:
+        await store.finish(job.task, job.attempt, Ending.canceled())
     else:
-        refused = why_not_again(task)
-        report(f"{job.task}: {_REASON}; {refused or 'it is taken up again'}")
-        if refused is None:
-            await store.requeue(job.task, job.attempt, _REASON)
-        else:
-            orphaned = Ending.failed(ErrorKind.ORPHANED, f"{_REASON}; {refused}")
-            ending = orphaned if task.stop is None else Ending.canceled()
-            await store.finish(job.task, job.attempt, ending)
-        await store.close_job(job)
+        orphaned = Ending.failed(ErrorKind.ORPHANED, f"{reason}; {refused}")
+        await store.finish(job.task, job.attempt, orphaned)
+    await store.close_job(job)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from backburner.model.errors import BackburnerError, StoreError
 from backburner.model.events import EventKind
+from backburner.runtime.outages import endured
 from backburner.store.protocol import Store
 
 
@@ -61,7 +62,7 @@ class Feed:
         kinds. Clear it, then look.
         """
         if not self._by_task:
-            last = await self._store.last_event()
+            last = await endured(self._store.last_event)
             if not self._by_task:  # else somebody came meanwhile, whose news may be older
                 self._seen = last
         bell = Bell(kinds)
@@ -107,7 +108,7 @@ class Feed:
         try:
             while True:
                 self._again = False
-                events = await self._store.events_since(self._seen)
+                events = await endured(lambda: self._store.events_since(self._seen))
                 for event in events:
                     self._seen = event.seq
                     for bell in self._by_task.get(event.task, ()):

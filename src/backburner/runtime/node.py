@@ -131,11 +131,11 @@ class Node:
 
     async def run(self) -> None:
         """Returns when it was drained. Cancelled, it leaves at once, and its jobs go on."""
-        ours = {(task.id, task.attempt) for task in await self._store.kept()}
+        kept = await insist(self._store.kept, self._report)
+        ours = {(task.id, task.attempt) for task in kept}
         await end_fenced_off(self._home, ours, self._report)
-        await self._worker.adopt()
-        for job in await self._store.left_behind():
-            await self._store.give_back(job)
+        await insist(self._worker.adopt, self._report)
+        await insist(self._store.begin_again, self._report)
         if self._programs.offers:
             await insist(partial(self._store.put_offers, self._programs.offers), self._report)
         beside = [
@@ -208,8 +208,8 @@ class Drains(Protocol):
         ...
 
 
-Beside = Callable[[], contextlib.AbstractAsyncContextManager[Drains]]
-"""Opens it, once the record is there."""
+Beside = Callable[[str], contextlib.AbstractAsyncContextManager[Drains]]
+"""Opens it under a name that this node always has, once the record is there."""
 
 
 async def work(
@@ -241,7 +241,7 @@ async def work(
                 at = None
                 if door is not None:
                     at = await open_now.enter_async_context(listening(door, node.vitals()))
-                runs = await open_now.enter_async_context(beside())
+                runs = await open_now.enter_async_context(beside(f"{place.name}.tools"))
                 if await _until_told(node, runs, lambda: announce(place.name, at), report):
                     take_address_away(home)
         finally:

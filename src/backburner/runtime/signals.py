@@ -5,11 +5,13 @@ import itertools
 import logging
 import os
 from collections.abc import AsyncGenerator, Sequence
+from functools import partial
 
 from backburner.model.limits import SIGNAL_LEASE_S
 from backburner.model.signals import INBOX, OPEN, Signal
 from backburner.runtime.feed import Feed
 from backburner.runtime.followup import FollowUp, Told
+from backburner.runtime.outages import endured
 from backburner.store.protocol import Scope, Store
 
 _log = logging.getLogger("backburner.signals")
@@ -73,9 +75,14 @@ class SignalService:
             with self._feed.of_everything() as bell:
                 while True:
                     bell.clear()
-                    claimed = await self._store.claim_signals(
-                        scope, consumer=consumer, limit=_AT_ONCE, lease_s=self._lease_s
+                    claim = partial(
+                        self._store.claim_signals,
+                        scope,
+                        consumer=consumer,
+                        limit=_AT_ONCE,
+                        lease_s=self._lease_s,
                     )
+                    claimed = await endured(claim, follow=follow)
                     for signal in claimed:
                         yield signal
                     if claimed:
@@ -96,9 +103,15 @@ class SignalService:
         with self._feed.of_everything() as bell:
             while True:
                 bell.clear()
-                found = await self._store.signals(
-                    scope, states=OPEN, channel=INBOX, after=after, limit=_AT_ONCE
+                look = partial(
+                    self._store.signals,
+                    scope,
+                    states=OPEN,
+                    channel=INBOX,
+                    after=after,
+                    limit=_AT_ONCE,
                 )
+                found = await endured(look, follow=follow)
                 for signal in found:
                     after = signal.seq
                     yield signal

@@ -10,6 +10,7 @@ import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 from backburner.model import clock
@@ -89,6 +90,8 @@ class Station:
         self._report = report
         self._beside: list[asyncio.Task[None]] = []
         self._known = asyncio.Event()
+        self._carrying: set[Job] = set()
+        """What was brought here and is not over."""
         self._copier = Copier(store, home, report)
         self._bringer = Bringer(store, home, settings, report)
         store.has_left = self._has_left
@@ -101,6 +104,7 @@ class Station:
             concurrency=node.places,
             heartbeat_s=node.silent_s / _BEATS,
             appear=self._appear,
+            unheard=self._give_back_unheard,
             carry_out=self._carry_out,
             report=report,
         )
@@ -163,6 +167,13 @@ class Station:
 
     async def _carry_out(self, job: Job) -> None:
         """One job of the engine: it lasts for as long as the attempt is here."""
+        self._carrying.add(job)
+        try:
+            await self._carry_to_end(job)
+        finally:
+            self._carrying.discard(job)
+
+    async def _carry_to_end(self, job: Job) -> None:
         async with self._feed.of_task(job.task, _OVER) as bell:
             task = await self._taken(job)
             if task is None:
@@ -174,6 +185,13 @@ class Station:
                 task = await insist(lambda: self._store.get(job.task), self._report)
             self._copier.forget(job.task)
             self._bringer.forget(job.task)
+
+    async def _give_back_unheard(self, number: int, heard: Job | None) -> None:
+        """The engine was lost while it brought something, which others would have to find."""
+        for job in await insist(lambda: self._store.brought(number), self._report):
+            if job != heard and job not in self._carrying:
+                self._report(f"{job.task}: was brought while the database was lost; given back")
+                await insist(partial(self._store.give_back, job), self._report)
 
     async def _taken(self, job: Job) -> Task | None:
         """Take it, unless another one should."""

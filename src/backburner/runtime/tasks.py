@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 from backburner.model import ids
@@ -32,6 +33,7 @@ from backburner.model.watching import ready_when
 from backburner.runtime.election import call_keeper, keeper_is_missing
 from backburner.runtime.feed import Feed
 from backburner.runtime.ordering import failed_before
+from backburner.runtime.outages import endured
 from backburner.runtime.output import artifacts, describe, open_artifact
 from backburner.runtime.runs.lock import is_alive
 from backburner.runtime.scribe import whole
@@ -253,7 +255,7 @@ class TaskService:
         async with self._feed.of_task(task_id, awaited) as bell:
             while True:
                 bell.clear()
-                task = await self.get(task_id, scope)
+                task = await endured(lambda: self.get(task_id, scope))
                 if task.state.terminal if until == "end" else _is_ready(task):
                     return task
                 await bell.wait()
@@ -262,19 +264,23 @@ class TaskService:
         self, task_id: str, scope: Scope, *, after: int = 0, follow: bool = True
     ) -> AsyncIterator[Event]:
         """The events of a task, up to its end where ``follow``, else those that are there."""
-        await self.get(task_id, scope)  # events know no scope
+        here = partial(self.get, task_id, scope)
+        await endured(here, follow=follow)  # events know no scope
         async with self._feed.of_task(task_id) as bell:
             ended = False
             while True:
                 bell.clear()
-                events = await self._store.events(task_id, after=after, scope=scope)
+                look = partial(self._store.events, task_id, after=after, scope=scope)
+                events = await endured(look, follow=follow)
                 for event in events:
                     after = event.number
                     ended = ended or event.kind is EventKind.FINISHED
                     yield event
                 if events:
                     continue
-                if ended or not follow or (await self.get(task_id, scope)).state.terminal:
+                if ended or not follow:
+                    return
+                if (await endured(here)).state.terminal:
                     return
                 await bell.wait()
 
@@ -298,7 +304,7 @@ class TaskService:
         async with self._feed.of_task(task_id) as bell:
             while not task.state.terminal or task.leftovers:
                 bell.clear()
-                task = await self.get(task_id, scope)
+                task = await endured(lambda: self.get(task_id, scope))
                 if not task.state.terminal or task.leftovers:
                     await bell.wait()
         return task

@@ -5,12 +5,16 @@ misses nothing and hears nothing twice, also after a restart of the server.
 """
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from functools import partial
 
 from fastapi.sse import EventSourceResponse, format_sse_event
 from starlette.types import Receive, Scope, Send
 
+from backburner.model.errors import StoreAway
 from backburner.model.events import EventKind
+from backburner.runtime.outages import endured
 from backburner.serve.growth import Growth
 from backburner.serve.hub import Hub, Reader, encode, sees
 from backburner.serve.settings import Load
@@ -47,11 +51,12 @@ async def missed_of_all(
         yield _note("reset", event_id=reader.position)
         return
     while after < reader.position:
-        events = await store.events_since(after, limit=_PAGE)
+        events = await endured(partial(store.events_since, after, limit=_PAGE))
         if not events:
             return
         after = events[-1].seq
-        found = await hub.encoded([each for each in events if each.seq <= reader.position])
+        known = [each for each in events if each.seq <= reader.position]
+        found = await endured(partial(hub.encoded, known))
         if piece := b"".join(data for _, task, data in found if sees(reader.scope, task)):
             yield piece
 
@@ -61,9 +66,11 @@ async def missed_of_task(store: Store, reader: Reader, after: int) -> AsyncGener
     assert reader.task is not None
     number = 0
     task_id, scope = reader.task, reader.scope
-    while events := await store.events(task_id, after=number, limit=_PAGE, scope=scope):
+    while events := await endured(
+        partial(store.events, task_id, after=number, limit=_PAGE, scope=scope)
+    ):
         number = events[-1].number
-        task = await store.get(reader.task, reader.scope)
+        task = await endured(partial(store.get, task_id, scope))
         if task is None:
             return
         known = [event for event in events if event.seq <= reader.position]
@@ -130,14 +137,15 @@ class EventStream(EventSourceResponse):
                 if reader.ended in _WHY:
                     yield _note(reader.ended)
                 return
-            if await self._is_over() and not reader.waiting:
+            if await endured(self._is_over) and not reader.waiting:
                 return
             try:
                 async with asyncio.timeout(self._load.keep_alive_s):
                     await reader.bell.wait()
             except TimeoutError:
-                if not await self._still_holds():
-                    reader.end("revoked")
+                with contextlib.suppress(StoreAway):  # and so nothing can be told either
+                    if not await self._still_holds():
+                        reader.end("revoked")
                 yield _ALIVE
 
 

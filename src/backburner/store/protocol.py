@@ -280,6 +280,13 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
         """
         ...
 
+    def on_outage(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
+        """Call ``listener`` in this event loop when the record has been out of reach for a few
+
+        seconds, with the reason, and with None when it is back. Answers as `on_change`.
+        """
+        ...
+
     @property
     def outdated(self) -> bool:
         """Whether a newer program has changed the shape of the record since it was opened: it is

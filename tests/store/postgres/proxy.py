@@ -6,11 +6,9 @@ from enum import Enum, auto
 from typing import Self
 from urllib.parse import urlsplit, urlunsplit
 
-_COMMIT = b"COMMIT"
-
 
 class Cut(Enum):
-    """When the next connection that commits is cut off."""
+    """When the next connection that commits, or says something else, is cut off."""
 
     NEVER = auto()
     BEFORE = auto()
@@ -22,7 +20,9 @@ class Cut(Enum):
 class Wire:
     """For an `async with` block; `address` leads through it."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, at: bytes = b"COMMIT") -> None:
+        """Where it is to be ``cut``, that is done when these words are said."""
+        self._at = at
         self._parts = urlsplit(address)
         self.cut = Cut.NEVER
         self.cuts = 0
@@ -75,7 +75,7 @@ class Wire:
         answer_is_lost: asyncio.Event,
     ) -> None:
         while data := await reader.read(65536):
-            if _COMMIT in data and self.cut is not Cut.NEVER:
+            if self._at in data and self.cut is not Cut.NEVER:
                 how, self.cut = self.cut, Cut.NEVER
                 self.cuts += 1
                 if how is Cut.BEFORE:

@@ -284,8 +284,23 @@ async def test_x2_what_a_node_was_brought_before_it_died_is_given_anew_when_it_i
     worker = 1
     await store.put_node(Node("nd_1", NodeKind.WORKER, "here", 1, silent_s=3600), worker)
     run(address, f"SELECT procrastinate_fetch_job_v2(NULL, {worker})")
-    assert await store.left_behind() == [Job(task.id, 1)]
-    for job in await store.left_behind():
-        await store.give_back(job)
+    assert await store.brought(worker) == [Job(task.id, 1)]
+    await store.begin_again()
     assert jobs(address) == [(task.id, 1, "default", "todo")]
+    with pytest.raises(psycopg.errors.ForeignKeyViolation):  # also a fetch that was under way
+        run(address, f"SELECT procrastinate_fetch_job_v2(NULL, {worker})")
     await store.close()
+
+
+async def test_x2_a_take_that_the_database_has_lost_is_made_with_the_claim(address: str) -> None:
+    """It need not be on disk before the machine goes on. Of another machine it is no claim."""
+    store, other = await open_node(address, "nd_1"), await open_node(address, "nd_2")
+    task = await queued(store)
+    assert await store.take(Job(task.id, 1)) is not None
+    assert await other.claim(task.id, 1, PLACE) is None
+    run(address, "UPDATE task SET node = NULL")
+    assert await store.claim(task.id, 1, PLACE) is not None
+    assert [each.id for each in await store.kept()] == [task.id], "it is seen to if it dies"
+    assert await other.take(Job(task.id, 1)) is None
+    await store.close()
+    await other.close()

@@ -129,13 +129,15 @@ def command(
 async def _follow(
     backburner: "Backburner", session: "Session", acknowledge: bool, as_json: bool
 ) -> int:
+    from backburner.runtime.outages import endured
+
     coming = session.signals() if acknowledge else _coming(backburner, session)
     # Closed before the home is: what was taken and not acknowledged goes back at once.
     async with contextlib.aclosing(coming):
         async for signal in coming:
             _print_one(signal, as_json=as_json)
             if acknowledge:
-                await signal.ack()
+                await endured(signal.ack)
     return exits.DONE
 
 
@@ -155,6 +157,9 @@ async def _there(session: "Session", *, everything: bool) -> list["Signal"]:
 async def _coming(backburner: "Backburner", session: "Session") -> AsyncGenerator["Signal"]:
     """Open signals, then new ones as they are written, without taking them from anyone."""
     import asyncio
+    from functools import partial
+
+    from backburner.runtime.outages import endured
 
     changed = asyncio.Event()
     unsubscribe = backburner.store.on_change(changed.set)
@@ -163,7 +168,7 @@ async def _coming(backburner: "Backburner", session: "Session") -> AsyncGenerato
     try:
         while True:
             changed.clear()
-            while page := await session.told(after=after, limit=_PAGE):
+            while page := await endured(partial(session.told, after=after, limit=_PAGE)):
                 for signal in page:
                     # A new one is shown also where it was delivered by the time we look.
                     if not old or signal.record.state in _OPEN:

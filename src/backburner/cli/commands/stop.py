@@ -16,7 +16,7 @@ from backburner.model.errors import (
     UsageError,
 )
 from backburner.model.limits import DEFAULT_GRACE_S
-from backburner.model.states import ACTIVE, State
+from backburner.model.states import ACTIVE, ErrorKind, State
 
 if TYPE_CHECKING:
     from backburner.app import Backburner, Session, Task
@@ -144,5 +144,7 @@ async def _stop(task: "Task", force: bool, grace_s: float | None) -> None:
         say.message(f"{name} was not running: it {phrases.ending(task.record)}")
     elif task.state is State.CANCELED:
         say.message(f"{name} was stopped")
+    elif task.error is not None and task.error.kind is ErrorKind.ORPHANED:
+        say.message(f"{name} {phrases.ending(task.record)}")
     else:
         say.message(f"{name} ended by itself first: it {phrases.ending(task.record)}")

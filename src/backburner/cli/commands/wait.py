@@ -1,5 +1,6 @@
 """`backburner wait`."""
 
+import contextlib
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -14,7 +15,7 @@ from backburner.cli.options import (
 )
 from backburner.cli.place import act, place
 from backburner.model import clock
-from backburner.model.errors import NeverReady, TimeIsUp
+from backburner.model.errors import NeverReady, StoreAway, TimeIsUp
 
 if TYPE_CHECKING:
     from backburner.app import Backburner, Session, Task
@@ -25,6 +26,8 @@ EXAMPLES = (
     "backburner wait --json bg_7k2m",
     "backburner wait --for ready --timeout 60 bg_7k2m && curl http://127.0.0.1:8080/",
 )
+
+_LAST_LOOK_S = 2.0
 
 
 def command(
@@ -80,7 +83,7 @@ async def _wait_ready(task: "Task", limit: float | None) -> int:
     try:
         await task.wait(limit, until="ready")
     except TimeIsUp:
-        await task.refresh()
+        await _look_once_more(task)
         say.message(f"time is up: {phrases.sentence(task.record, clock.now())}")
         return exits.TIME_IS_UP
     except NeverReady:
@@ -95,7 +98,16 @@ async def _wait(task: "Task", limit: float | None) -> int:
     try:
         await task.wait(limit)
     except TimeIsUp:
-        await task.refresh()
+        await _look_once_more(task)
     ended = phrases.sentence(task.record, clock.now())
     say.message(ended if task.state.terminal else f"time is up: {ended}")
     return exits.status_of(task.record)
+
+
+async def _look_once_more(task: "Task") -> None:
+    """Where it is by now; where the record is away, where it was."""
+    import asyncio
+
+    with contextlib.suppress(TimeoutError, StoreAway):
+        async with asyncio.timeout(_LAST_LOOK_S):
+            await task.refresh()

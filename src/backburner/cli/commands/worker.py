@@ -141,7 +141,8 @@ async def _work(
         sys.stderr.flush()
 
     @contextlib.asynccontextmanager
-    async def beside() -> AsyncGenerator["Runs"]:
+    async def beside(name: str) -> AsyncGenerator["Runs"]:
+        application.known_as = name
         async with application:
             await insist(application.runs.begin, say.message)
             yield application.runs

@@ -26,10 +26,11 @@ from backburner.cli.top.roster import NEWEST, Choice, Roster, is_active
 from backburner.cli.top.rows import NARROW, Piece, said_instead
 from backburner.cli.top.tails import Tails
 from backburner.model import clock
-from backburner.model.errors import NotFound
+from backburner.model.errors import NotFound, StoreAway
 from backburner.model.questions import Question
 from backburner.model.states import State
 from backburner.model.task import Task
+from backburner.runtime.outages import endured
 
 FLOOR_S = 0.1
 """Between two looks, however much happens."""
@@ -59,7 +60,11 @@ class Upkeep:
         self._output = Output(backburner)
         self._rung = asyncio.Event()
         self._bell = LogBell(backburner.home, self.wake)
-        self._unsubscribe = backburner.store.on_change(self.look_at_record)
+        store = backburner.store
+        self._unsubscribe = (
+            store.on_change(self.look_at_record),
+            store.on_outage(self._tell_outage),
+        )
         self._searching: asyncio.Task[None] | None = None
         self._record_changed = True
         self._new_choice = False
@@ -76,7 +81,8 @@ class Upkeep:
 
     async def close(self) -> None:
         """Let go of everything."""
-        self._unsubscribe()
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()
         if self._searching is not None:
             self._searching.cancel()
             await asyncio.wait([self._searching])
@@ -119,6 +125,10 @@ class Upkeep:
         self._record_changed = True
         self._rung.set()
 
+    def _tell_outage(self, reason: str | None) -> None:
+        back = reason is None
+        self._part(Bar).notice("the record is back" if back else f"{reason}", wrong=not back)
+
     def forget_sizes(self) -> None:
         """The terminal has another size."""
         self._list_height = 0
@@ -130,7 +140,11 @@ class Upkeep:
         while True:
             began = loop.time()
             self._rung.clear()
-            await self._look()
+            try:
+                await self._look()
+            except StoreAway as error:  # what is on the screen stays there
+                self._tell_outage(error.message)
+                self.look_at_record()
             await asyncio.sleep(max(0.0, began + FLOOR_S - loop.time()))
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._patience()):
@@ -261,7 +275,7 @@ class Upkeep:
             self._searching.cancel()
 
         async def search() -> None:
-            await self._roster.search_further()
+            await endured(self._roster.search_further)
             self.look_at_record()
 
         self._searching = asyncio.create_task(search())

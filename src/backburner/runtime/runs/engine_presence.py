@@ -11,13 +11,16 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from backburner.model.errors import StoreError, StoreUnusable
 from backburner.model.home import Home
 from backburner.model.node import Node, NodeKind, Offer
 from backburner.model.worker import Worker
+from backburner.runtime.dead_nodes import take_over
 from backburner.runtime.feed import Feed
 from backburner.runtime.runs.worker import RunWorker
+from backburner.runtime.scribe import insist
 from backburner.runtime.station import Station
 from backburner.store.engine import Job
 from backburner.store.postgres.node import NodeStore
@@ -50,7 +53,10 @@ class EnginePresence:
         feed: Feed,
         worker: RunWorker,
         ability: Callable[[], Ability],
+        *,
+        returns: bool = False,
     ) -> None:
+        """``returns``: an earlier process may have had its name."""
         settings = worker.settings
         self._store = store
         self._worker = worker
@@ -58,6 +64,7 @@ class EnginePresence:
         self._who = Worker(store.node, boot_id(), os.getpid())
         self._home = home
         self._feed = feed
+        self._returns = returns
         self._node = Node(
             store.node,
             NodeKind.APPLICATION,
@@ -100,9 +107,15 @@ class EnginePresence:
                 crew=self._worker,
                 report=self._worker.report,
             )
-            self._running = asyncio.create_task(self._station.run())
+            self._running = asyncio.create_task(self._work(self._station))
             self.look_again()
         return self._station
+
+    async def _work(self, station: Station) -> None:
+        if self._returns:
+            report = self._worker.report
+            await insist(partial(take_over, self._store, self._home, report), report)
+        await station.run()
 
     def look_again(self) -> None:
         """See Presence.look_again."""

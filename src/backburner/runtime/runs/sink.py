@@ -14,6 +14,7 @@ from backburner.model.questions import question_text
 from backburner.model.signals import NewSignal, SignalKind, tell_key
 from backburner.model.task import Progress, Task
 from backburner.model.telling import said_text
+from backburner.runtime.outages import endured
 from backburner.store.protocol import Facts
 from backburner.work.fitting import check_schema, value_of
 
@@ -167,7 +168,7 @@ class RunSink:
         async with self._worker.feed.of_task(task.id) as bell:
             while True:
                 bell.clear()
-                if (answer := await self._given(task, number)) is not None:
+                if (answer := await endured(lambda: self._given(task, number))) is not None:
                     return answer
                 await bell.wait()
 
@@ -182,7 +183,7 @@ class RunSink:
             async with asyncio.timeout(timeout), self._worker.feed.of_task(task.id) as bell:
                 while True:
                     bell.clear()
-                    message = await self._take_message(task)
+                    message = await endured(lambda: self._take_message(task))
                     if message is not None:
                         return message.text
                     await bell.wait()

@@ -7,6 +7,7 @@ on, and is on record from then on.
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from backburner.model import ids
@@ -19,6 +20,7 @@ from backburner.model.task import NewTask, Progress, Task, check_start, preview
 from backburner.model.values import value
 from backburner.model.wake import IF_PARKED
 from backburner.runtime.children import ends_its_children
+from backburner.runtime.outages import endured
 from backburner.runtime.runs.folders import kept_folder
 from backburner.runtime.runs.options import RunOptions
 from backburner.runtime.runs.run import Run, Work
@@ -318,7 +320,7 @@ class ToolService:
             shown = None
             while True:
                 bell.clear()
-                task = await self._worker.store.get(task.id) or task
+                task = await endured(partial(self._worker.store.get, task.id)) or task
                 if on_progress is not None and task.progress not in (None, shown):
                     shown = task.progress
                     on_progress(task.progress)

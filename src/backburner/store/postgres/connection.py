@@ -15,7 +15,14 @@ from psycopg.types.numeric import Int8Dumper
 from psycopg.types.string import StrDumper
 
 from backburner.model.database import check_address
-from backburner.model.errors import StoreBusy, StoreError, StoreFull, StoreUnusable, UsageError
+from backburner.model.errors import (
+    StoreAway,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    StoreUnusable,
+    UsageError,
+)
 
 SCHEMA = "backburner"
 """Our tables, and those of the engine, stand apart from what else the database holds."""
@@ -175,7 +182,7 @@ def explain(error: psycopg.Error) -> StoreError:
     if isinstance(error, _OF_ANOTHER_SESSION):
         return _shared_sessions()
     if is_lost(error):
-        return StoreUnusable(
+        return StoreAway(
             f"the database cannot be reached: {said}",
             remedy="check its address, and that it runs and lets this user in",
         )

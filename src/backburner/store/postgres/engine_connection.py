@@ -26,7 +26,9 @@ from backburner.store.postgres.wake import listen
 Answer = TypeVar("Answer")
 
 _AGAIN_S = 0.25
-_CONNECTS_S = 5.0
+_CONNECTS_S = 1.0
+"""The pool gives up on a database that is away until it is asked again, so who waits for a
+connection asks often. One that takes longer to be made is there for the next question."""
 _LOOK = '{"type":"job_inserted","job_id":0}'
 """What Procrastinate's worker takes for news."""
 
@@ -38,6 +40,10 @@ class EngineConnection(procrastinate.PsycopgConnector):
         self._address = address
         self._report = report
         self._tell: Notify | None = None
+        self.heard = 0
+        """So many notices have come."""
+        self.lost = 0
+        """So many questions were asked again: their first answers may have come to nobody."""
         ours = settings(address, synchronous_commit="off")
 
         async def configure(connection: psycopg.AsyncConnection[Any]) -> None:
@@ -53,7 +59,7 @@ class EngineConnection(procrastinate.PsycopgConnector):
             min_size=1,
             max_size=4,
             timeout=_CONNECTS_S,
-            reconnect_timeout=1.0,
+            reconnect_timeout=_CONNECTS_S,
         )
 
     async def execute_query_async(self, query: Any, **arguments: Any) -> None:
@@ -83,9 +89,8 @@ class EngineConnection(procrastinate.PsycopgConnector):
             except ConnectorException as error:
                 cause = error.__cause__
                 if cause is None or isinstance(cause, PoolClosed) or not is_lost(cause):
-                    raise
-                if isinstance(error.__cause__, PoolClosed):  # this worker leaves
-                    raise
+                    raise  # PoolClosed: this worker leaves
+                self.lost += 1
                 if not reported:
                     self._report(f"the engine waits for the database: {cause}")
                     reported = True
@@ -96,21 +101,32 @@ class EngineConnection(procrastinate.PsycopgConnector):
         self._tell = on_notification
 
         async def heard(notice: psycopg.Notify | None) -> None:
+            self.heard += 1
             if notice is None:
-                await self.look()
+                await self._look()
             else:
                 await on_notification(channel=notice.channel, payload=notice.payload)
 
         await listen(self._address, list(channels), heard)
 
-    async def look(self) -> None:
+    async def _look(self) -> None:
         """There may be a job, of which no notice tells."""
         if self._tell is not None:
             with contextlib.suppress(ConnectorException):
                 await self._tell(channel="", payload=_LOOK)
 
 
-def _pool(**options: Any) -> AsyncConnectionPool[Any]:
+class _Pool(AsyncConnectionPool[Any]):
+    """One that is open at once, also while the database is away: each question waits for itself.
+
+    To wait here would be to wait for half a minute, because the pool does not try again by itself.
+    """
+
+    async def open(self, wait: bool = False, timeout: float = 0.0) -> None:  # noqa: ARG002 - as above
+        await super().open()
+
+
+def _pool(**options: Any) -> _Pool:
     """Without a question before each question, whether the connection is there."""
     del options["check"]
-    return AsyncConnectionPool(**options)
+    return _Pool(**options)

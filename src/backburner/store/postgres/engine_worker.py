@@ -1,18 +1,19 @@
 """The part of a node that is a worker of Procrastinate: it fetches jobs, and says that it lives."""
 
 import asyncio
-import contextlib
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypedDict, cast
 
 import procrastinate
+from procrastinate.jobs import Job as EngineJob
+from procrastinate.manager import JobManager
 from procrastinate.worker import Worker
 
 from backburner.store.engine import Job
 from backburner.store.postgres.engine import TASK
 from backburner.store.postgres.engine_connection import EngineConnection
 
-_APPEARS_S = 0.01
 _AGAIN_S = 1.0
 _LETS_GO_S = 1.0
 """How long a worker that begins anew waits for its jobs, which go on without it."""
@@ -20,6 +21,50 @@ _LETS_GO_S = 1.0
 _FORGOTTEN_S = 86400.0
 """Procrastinate forgets workers of its own that were silent for so long. Which of ours are dead
 is said by each of them, and asked by `Engine.stalled`."""
+
+
+class Arguments(TypedDict):
+    """What a job of the engine is called with."""
+
+    task: str
+    attempt: int
+
+
+class _Jobs(JobManager):
+    """Procrastinate's own questions, and what has to be done before and after some of them."""
+
+    def __init__(
+        self,
+        connection: EngineConnection,
+        appear: Callable[[int], Awaitable[None]],
+        unheard: Callable[[int, Job | None], Awaitable[None]],
+    ) -> None:
+        super().__init__(connection)
+        self._connection = connection
+        self._appear = appear
+        self._unheard = unheard
+
+    async def register_worker(self) -> int:
+        """On record under its number before it fetches: what it has is then known if it dies."""
+        number = await super().register_worker()
+        await self._appear(number)
+        return number
+
+    async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> EngineJob | None:
+        """What was brought by an answer that nobody heard is given back at once.
+
+        A notice that comes meanwhile is of a job that this may not have seen, and the worker would
+        not look again for it: it forgets what it hears while it fetches.
+        """
+        connection, fetched, heard_of = self._connection, None, -1
+        lost = connection.lost
+        while fetched is None and heard_of != connection.heard:
+            heard_of = connection.heard
+            fetched = await super().fetch_job(queues, worker_id)
+        if connection.lost != lost:
+            heard = None if fetched is None else Job(**cast("Arguments", fetched.task_kwargs))
+            await self._unheard(worker_id, heard)
+        return fetched
 
 
 class EngineWorker:
@@ -33,14 +78,20 @@ class EngineWorker:
         concurrency: int,
         heartbeat_s: float,
         appear: Callable[[int], Awaitable[None]],
+        unheard: Callable[[int, Job | None], Awaitable[None]],
         carry_out: Callable[[Job], Awaitable[None]],
         report: Callable[[str], None],
     ) -> None:
-        """``appear`` is told under which number it works, each time that it begins anew."""
+        """``appear`` is told under which number it is about to work, each time that it begins anew;
+
+        ``unheard`` that under such a number something may have been fetched that did not arrive,
+        beside what has.
+        """
         for name in ("procrastinate", "psycopg.pool"):  # we report ourselves
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self._connection = EngineConnection(address, report)
         self._app = procrastinate.App(connector=self._connection)
+        self._app.job_manager = _Jobs(self._connection, self._appears, unheard)
         self._routes = list(routes)
         self._concurrency = concurrency
         self._heartbeat_s = heartbeat_s
@@ -49,6 +100,7 @@ class EngineWorker:
         self._worker: Worker | None = None
         self.number: int | None = None
         """Under which it works; None while it begins, and when it has ended."""
+        self._appeared = asyncio.Event()
         self._other_routes = asyncio.Event()
         self._stopping = False
         self._carrying: set[asyncio.Future[None]] = set()
@@ -66,7 +118,7 @@ class EngineWorker:
 
     async def run(self) -> None:
         """Returns when `stop` was called and the last job is over."""
-        async with self._opened():
+        async with self._app.open_async():
             try:
                 while not self._stopping:
                     try:
@@ -81,24 +133,6 @@ class EngineWorker:
                 if self._leaving:
                     await asyncio.wait(self._leaving)
 
-    @contextlib.asynccontextmanager
-    async def _opened(self) -> AsyncGenerator[None]:
-        while True:
-            try:
-                await self._app.open_async()
-                break
-            except Exception as error:  # noqa: BLE001 - a database that is not there yet
-                self._report(f"the engine cannot be reached: {type(error).__name__}: {error}")
-                await asyncio.sleep(_AGAIN_S)
-        try:
-            yield
-        finally:
-            await self._app.close_async()
-
-    async def look(self) -> None:
-        """Something that was delayed is due."""
-        await self._connection.look()
-
     def begin_anew(self) -> None:
         """Under another number: the engine has forgotten this one, and would give it no job."""
         self.number = None
@@ -108,6 +142,7 @@ class EngineWorker:
     async def _run_once(self) -> None:
         """Until it is stopped, or its routes are others: what it has then goes on."""
         self._other_routes.clear()
+        self._appeared.clear()
         worker = self._worker = Worker(
             self._app,
             queues=list(self._routes),
@@ -120,13 +155,9 @@ class EngineWorker:
             delete_jobs="always",
         )
         running = asyncio.create_task(worker.run())
-        other_routes = asyncio.create_task(self._other_routes.wait())
+        other_routes = asyncio.create_task(self._until_other_routes())
         try:
-            while worker.worker_id is None and not running.done():  # noqa: ASYNC110 - nobody tells
-                await asyncio.sleep(_APPEARS_S)
-            if worker.worker_id is not None:
-                self.number = worker.worker_id
-                await self._appear(worker.worker_id)
+            await asyncio.sleep(0)
             if self._stopping:  # it forgets what it was told before it ran
                 _end_with_its_jobs(worker)
             await asyncio.wait((running, other_routes), return_when=asyncio.FIRST_COMPLETED)
@@ -146,6 +177,16 @@ class EngineWorker:
         finally:
             other_routes.cancel()
             self.number = None
+
+    async def _appears(self, number: int) -> None:
+        self.number = number
+        await self._appear(number)
+        self._appeared.set()
+
+    async def _until_other_routes(self) -> None:
+        """Not before it has appeared: it would do so after the one that follows it."""
+        await self._appeared.wait()
+        await self._other_routes.wait()
 
     def _let_go(self) -> None:
         for carrying in self._carrying:

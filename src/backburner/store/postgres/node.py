@@ -64,6 +64,12 @@ def take_tasks(run: transaction.Statements, takes: Sequence[Take]) -> list[Task 
 TAKES = Together(take_tasks, subject=lambda take: take.job.task, turn=3, lazy=True)
 
 
+def _give_back(run: transaction.Statements, job: Job) -> bool:
+    run.rows("jobs_close", name=TASK, task=job.task, attempt=job.attempt)
+    Procrastinate().cancel(run, [job])  # it was sent to one who has not taken it
+    return bool(run.rows("task_let_in_again", id=job.task, attempt=job.attempt))
+
+
 class NodeStore(PostgresStore):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
@@ -115,22 +121,27 @@ class NodeStore(PostgresStore):
         """What is with nodes that are dead; see Engine.stalled."""
         return await self._look(lambda read: Procrastinate().stalled(read, silent_s))
 
-    async def left_behind(self) -> list[Job]:
-        """What this node was brought before it died, and had not taken."""
-        rows = await self._look(
-            lambda read: read.rows("jobs_left_behind", node=self._node, name=TASK)
-        )
+    async def begin_again(self) -> None:
+        """An earlier process of this node is dead: it fetches nothing more, and what it had fetched
+
+        and not taken the engine is given anew.
+        """
+
+        def operation(run: transaction.Statements) -> None:
+            for task, attempt in run.rows("jobs_left_behind", node=self._node, name=TASK):
+                _give_back(run, Job(task, attempt))
+            run.rows("engine_worker_retire", node=self._node)
+
+        await self._writer.write(operation)
+
+    async def brought(self, number: int) -> list[Job]:
+        """What the engine has brought to its worker of this number, and nobody has taken."""
+        rows = await self._look(lambda read: read.rows("jobs_brought", number=number, name=TASK))
         return [Job(task, attempt) for task, attempt in rows]
 
     async def give_back(self, job: Job) -> bool:
         """Nobody has begun it, and the engine is given it anew. False where somebody has."""
-
-        def operation(run: transaction.Statements) -> bool:
-            run.rows("jobs_close", name=TASK, task=job.task, attempt=job.attempt)
-            Procrastinate().cancel(run, [job])  # it was sent to one who has not taken it
-            return bool(run.rows("task_let_in_again", id=job.task, attempt=job.attempt))
-
-        return await self._writer.write(operation)
+        return await self._writer.write(lambda run: _give_back(run, job))
 
     async def hand_on(self, job: Job, *, refused: bool) -> bool:
         """Send what this node has taken and not begun to another one that takes such jobs.

@@ -1,11 +1,11 @@
 """Reading the record: threads with a connection each, so that nobody waits in the event loop.
 
-A connection that is lost is made again, and the read is made then: it changes nothing.
+A connection that is lost is made again, and the read is made then: it changes nothing. Who stops
+waiting for that leaves no thread behind that goes on.
 """
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -117,23 +117,24 @@ class Readers:
         self, read: Callable[[reading.Reader], Result], owner: str | None = None
     ) -> Result:
         """Carry out a read, of one owner or of all."""
-        if self._closed:
-            raise StoreClosed("the record is closed", remedy="open it again")
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._read_patiently, read, owner)
-
-    def _read_patiently(
-        self, read: Callable[[reading.Reader], Result], owner: str | None
-    ) -> Result:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = loop.time() + PATIENCE_S
         while True:
+            if self._closed:
+                raise StoreClosed("the record is closed", remedy="open it again")
             try:
-                return read(self._reader() if owner is None else self._tenant_reader(owner))
+                return await loop.run_in_executor(self._threads, self._read, read, owner)
             except psycopg.Error as error:
-                self._forget()
-                if not is_lost(error) or time.monotonic() > deadline:
+                if not is_lost(error) or loop.time() > deadline:
                     raise explain(error) from error
-            time.sleep(_AGAIN_S)
+            await asyncio.sleep(_AGAIN_S)
+
+    def _read(self, read: Callable[[reading.Reader], Result], owner: str | None) -> Result:
+        try:
+            return read(self._reader() if owner is None else self._tenant_reader(owner))
+        except psycopg.Error:
+            self._forget()
+            raise
 
     def _reader(self) -> Reader:
         reader: Reader | None = getattr(self._own, "reader", None)

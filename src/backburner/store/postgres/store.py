@@ -36,7 +36,7 @@ class PostgresStore(Record, Mirror, Nodes, Inputs, Attachments, Secrets):
         self._writer = self._commits = Writer(
             address, connection, clock, self._changed, admission(Procrastinate())
         )
-        self._listener = Listener(address, self._woken)
+        self._listener = Listener(address, self._woken, self._outage)
         self._closed = False
 
     async def begun(self) -> None:

@@ -2,31 +2,43 @@
 
 Level-triggered: a notification says only "look". A connection that is lost is made again, and then
 everyone looks, so nothing is missed; one that hangs is noticed because it is asked once in a while.
+So whether the database can be reached is known here first.
 """
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 
 import psycopg
 from psycopg import Notify, sql
 
-from backburner.store.postgres.connection import conninfo, settings
+from backburner.store.postgres.connection import conninfo, explain, settings
 
 _CHANNEL = "backburner"
 NOTIFY = f"NOTIFY {_CHANNEL}; ".encode()
 _ASK_EVERY_S = 10.0
 _ANSWER_S = 5.0
 _AGAIN_S = 0.25
+_OUTAGE_S = 3.0
+"""A database that is back by then has only restarted, which is nobody's concern."""
+
+Lost = Callable[[Exception], None]
 
 
 class Listener:
     """Calls ``changed`` after changes by any other process."""
 
-    def __init__(self, address: str, changed: Callable[[int], None]) -> None:
-        """``changed`` gets the process of the database that wrote; 0 where it is not known."""
+    def __init__(
+        self, address: str, changed: Callable[[int], None], outage: Callable[[str | None], None]
+    ) -> None:
+        """``changed`` gets the process of the database that wrote; 0 where it is not known.
+
+        ``outage`` is told why the database cannot be reached, and None when it can be again.
+        """
         self._address = address
         self._changed = changed
+        self._outage = outage
+        self._lost_at: float | None = None
+        self._told = False
         self._listens = asyncio.Event()
         self._task = asyncio.create_task(self._keep_listening())
 
@@ -40,24 +52,43 @@ class Listener:
         await asyncio.wait([self._task])
 
     async def _keep_listening(self) -> None:
-        await listen(self._address, [_CHANNEL], self._heard)
+        await listen(self._address, [_CHANNEL], self._heard, self._lost)
 
     async def _heard(self, notice: Notify | None) -> None:
         if notice is None:
             self._listens.set()
+            self._lost_at = None
+            if self._told:
+                self._told = False
+                self._outage(None)
         self._changed(0 if notice is None else notice.pid)
+
+    def _lost(self, error: Exception) -> None:
+        now = asyncio.get_running_loop().time()
+        if self._lost_at is None:
+            self._lost_at = now
+        if not self._told and now - self._lost_at > _OUTAGE_S:
+            self._told = True
+            known = isinstance(error, psycopg.Error)
+            self._outage(explain(error).message if known else "the database does not answer")
 
 
 async def listen(
-    address: str, channels: Sequence[str], heard: Callable[[Notify | None], Awaitable[None]]
+    address: str,
+    channels: Sequence[str],
+    heard: Callable[[Notify | None], Awaitable[None]],
+    lost: Lost = lambda _: None,
 ) -> None:
     """Call ``heard`` with each notice, until cancelled; with None where some may have been missed:
 
-    at the beginning, and when a lost connection was made again.
+    at the beginning, and when a lost connection was made again. Until that is, ``lost`` is called
+    again and again.
     """
     while True:
-        with contextlib.suppress(psycopg.Error, OSError, TimeoutError):
+        try:
             await _listen(address, channels, heard)
+        except (psycopg.Error, OSError, TimeoutError) as error:
+            lost(error)
         await asyncio.sleep(_AGAIN_S)
 
 

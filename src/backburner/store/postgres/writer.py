@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 
 import psycopg
 
-from backburner.model.errors import StoreBusy, StoreError, StoreUnusable
+from backburner.model.errors import StoreAway, StoreBusy, StoreError, StoreUnusable
 from backburner.store.postgres import clock
 from backburner.store.postgres.connection import (
     HOLD_S,
@@ -275,7 +275,7 @@ class Writer:
             except psycopg.Error:
                 pass  # not back yet
             if time.monotonic() > deadline:
-                raise StoreUnusable(
+                raise StoreAway(
                     "the database was lost while it wrote, and it is not known whether it has",
                     remedy="look at the task before you start it again",
                 )

@@ -28,6 +28,7 @@ class Record(
 
     def __init__(self) -> None:
         self._listeners: dict[object, Callable[[], None]] = {}
+        self._outages: dict[object, Callable[[str | None], None]] = {}
 
     def _changed(self) -> None:
         for listener in list(self._listeners.values()):
@@ -37,3 +38,12 @@ class Record(
         token = object()
         self._listeners[token] = listener
         return lambda: self._listeners.pop(token, None) and None
+
+    def _outage(self, reason: str | None) -> None:
+        for listener in list(self._outages.values()):
+            listener(reason)
+
+    def on_outage(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
+        token = object()
+        self._outages[token] = listener
+        return lambda: self._outages.pop(token, None) and None

@@ -140,6 +140,7 @@ WHERE NOT next OR most IS NOT NULL
 -- name: tasks_claim
 -- Those of many that are queued, with their node where it is said, and have a place in their queue and
 -- beside others of their owner: → running. How many events each has now. What waited for an application has found one.
+-- A take need not be on disk before its machine goes on: one that the database has lost is made here.
 WITH wanted AS MATERIALIZED (
     SELECT t.seq AS wanted_seq, t.queue AS wanted_queue, t.owner AS wanted_owner, w.value,
            row_number() OVER (PARTITION BY t.queue ORDER BY w.place) AS turn,
@@ -147,9 +148,10 @@ WITH wanted AS MATERIALIZED (
     FROM jsonb_array_elements(:wanted::jsonb) WITH ORDINALITY w (value, place)
     JOIN task t ON t.id = w.value ->> 0
     WHERE t.attempt = (w.value ->> 1)::bigint AND t.state = 'queued'
-      AND (w.value ->> 8 IS NULL OR t.node = w.value ->> 8)
+      AND (w.value ->> 8 IS NULL OR t.node = w.value ->> 8
+           OR (t.node IS NULL AND t.let_in = t.attempt))
 )
-UPDATE task SET state = 'running',
+UPDATE task SET state = 'running', node = coalesce(value ->> 8, node),
                 detail = CASE WHEN hand_over IS NOT NULL THEN detail END,
                 started_at = greatest(:now, created_at), boot_id = value ->> 2,
                 started_boot = (value ->> 3)::bigint, pid = (value ->> 4)::bigint,
@@ -772,6 +774,17 @@ SELECT t.id, t.attempt FROM node n JOIN procrastinate_jobs job ON job.worker_id 
 JOIN task t ON t.id = job.args ->> 'task' AND t.attempt = (job.args ->> 'attempt')::bigint
 WHERE n.id = :node AND job.status = 'doing' AND job.task_name = :name AND t.state = 'queued'
   AND t.node IS NULL;
+
+-- name: jobs_brought
+-- The same of a worker that lives.
+SELECT t.id, t.attempt FROM procrastinate_jobs job
+JOIN task t ON t.id = job.args ->> 'task' AND t.attempt = (job.args ->> 'attempt')::bigint
+WHERE job.worker_id = :number AND job.status = 'doing' AND job.task_name = :name
+  AND t.state = 'queued' AND t.node IS NULL;
+
+-- name: engine_worker_retire
+-- A worker that the engine does not know is given no job, not even by a fetch that is under way.
+SELECT procrastinate_unregister_worker_v1(worker) FROM node WHERE id = :node;
 
 -- name: node_put
 INSERT INTO node (id, worker, kind, machine, pid, silent_s, queues, tools, agents, routes, places,

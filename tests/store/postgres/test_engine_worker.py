@@ -1,0 +1,99 @@
+"""X2: the engine's worker and a database that restarts, is not there yet, or loses its answers.
+
+The nodes here are real workers; nobody would take them, or what they have, for dead in time.
+"""
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from backburner import Backburner
+from backburner.model.states import State
+from backburner.store.engine import Job
+from backburner.store.postgres.engine_worker import EngineWorker
+from backburner.store.postgres.node import open_node
+from tests.nodes.workers import WorkerProcess
+from tests.postgres_server import Server
+from tests.store.conformance.making import queued
+from tests.store.postgres.proxy import Cut, Wire
+from tests.waiting import wait_until_async
+
+FOR_EVER = "86400"
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[Server]:
+    """One that may be killed."""
+    server = Server()
+    yield server
+    server.close()
+
+
+async def test_x2_one_that_begins_while_the_database_is_away_begins_when_it_is_back(
+    own_server: Server,
+) -> None:
+    address = own_server.create()
+    brought: asyncio.Queue[Job] = asyncio.Queue()
+    said: list[str] = []
+
+    async def appear(_: int) -> None:
+        pass
+
+    async def unheard(_number: int, _heard: Job | None) -> None:
+        pass
+
+    await (await open_node(address, "nd_1")).close()
+    own_server.stop(signal.SIGQUIT)
+    worker = EngineWorker(
+        address,
+        routes=["default"],
+        concurrency=1,
+        heartbeat_s=60,
+        appear=appear,
+        unheard=unheard,
+        carry_out=brought.put,
+        report=said.append,
+    )
+    running = asyncio.create_task(worker.run())
+    try:
+        await wait_until_async(lambda: "waits for the database" in "".join(said))
+        own_server.start()
+        store = await open_node(address, "nd_1")
+        task = await queued(store)
+        async with asyncio.timeout(25):  # the pool alone would wait for thirty, and then for ever
+            assert await brought.get() == Job(task.id, 1)
+        await store.close()
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+
+@pytest.fixture
+async def wire(address: str) -> AsyncIterator[Wire]:
+    """Cut where a job is fetched."""
+    await (await open_node(address, "nd_1")).close()  # makes the tables
+    async with Wire(address, at=b"procrastinate_fetch_job") as made:
+        yield made
+
+
+async def test_x2_what_was_fetched_by_an_answer_that_nobody_heard_is_given_back_at_once(
+    home: Path,
+    new_home: Callable[[], Path],
+    address: str,
+    wire: Wire,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("BACKBURNER_DEAD_AFTER_S", FOR_EVER)
+    starting = asyncio.to_thread(WorkerProcess, wire.address, new_home(), "--dead-after", FOR_EVER)
+    worker = await starting
+    try:
+        async with Backburner.open(address) as bb:
+            wire.cut = Cut.AFTER
+            task = await bb.session("chat").run("true")
+            await task.wait(timeout=30)
+            assert (wire.cuts, task.state) == (1, State.SUCCEEDED), worker.said()
+    finally:
+        await asyncio.to_thread(worker.leave)

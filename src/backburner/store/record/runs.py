@@ -32,7 +32,8 @@ class RunChanges(Changes):
         parked: bool = False,
         began_at: Instant | None = None,
     ) -> "Awaitable[Begun]":
-        begin = Begin(task, to_json(task.spec), place, limit, parked, began_at)
+        started = to_json({"attempt": 1, **self._where})
+        begin = Begin(task, to_json(task.spec), place, limit, parked, began_at, started)
         return self._writer.write_together(BEGINS, begin)
 
     async def park(self, task_id: str, attempt: int) -> Task | None:
@@ -64,6 +65,8 @@ class Begin:
     limit: int | None
     parked: bool
     began_at: Instant | None
+    started: str
+    """What the event of its start says."""
 
     @property
     def sort(self) -> tuple[str, str, Kind, bool]:
@@ -130,9 +133,9 @@ def begin_tasks(run: Statements, begins: Sequence[Begin]) -> list[Begun | Except
 
 def _begin_of_owner(run: Statements, theirs: Sequence[tuple[Task, Begin]], now: Instant) -> None:
     events: list[Sequence[Any]] = []
-    for task, _ in theirs:
+    for task, begin in theirs:
         events.append((task.seq, 1, now, EventKind.CREATED, "{}"))
-        events.append((task.seq, 2, now, EventKind.STARTED, '{"attempt":1}'))
+        events.append((task.seq, 2, now, EventKind.STARTED, begin.started))
     run.many("tasks_begin", rows=[_row(task, begin) for task, begin in theirs])
     run.many("events_insert", rows=events)
 

@@ -3,7 +3,9 @@
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
+
+from backburner.model.values import value
 
 DEFAULT_MAX_RUNTIME_S = 3600.0
 """An hour (A2): long enough for a build, short enough that a forgotten job ends the same day."""
@@ -63,13 +65,15 @@ ARTIFACTS_MAX = 1000
 ATTACHMENTS_MAX = 20
 ATTACHMENT_MAX_BYTES = 32 * 1024 * 1024
 """Of all files that go with one prompt: providers take about as much in one request."""
+ATTACHMENT_ELSEWHERE_MAX_BYTES = 8 * 1024 * 1024
+"""The same for an agent on another machine: all writers of the record wait for them."""
 
 AGENT_DEPTH_MAX = 2
 """Work that an agent starts, and work that an agent of that agent starts; no deeper: each level
 multiplies the bill."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Settings:
     """What a home may be told to do differently: keyword arguments, or `BACKBURNER_…` variables.
 

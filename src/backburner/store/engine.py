@@ -7,10 +7,10 @@ replaced.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from backburner.model.states import Kind
+from backburner.model.values import value
 from backburner.store.record.rows import to_json
 from backburner.store.record.transaction import Row, Statements
 
@@ -19,7 +19,7 @@ _LONGEST = 32
 short."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Job:
     """One attempt of a task, as the engine knows it."""
 
@@ -32,7 +32,7 @@ class Job:
         return f"{self.task}:{self.attempt}"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Dispatch:
     """Where a job is to go."""
 
@@ -51,14 +51,21 @@ def route_of_work(kind: Kind, name: str) -> str:
     return f"{kind}:{_short(to_json(name)[1:-1])}"
 
 
-def route_of_node(node: str) -> str:
-    """Where one node is sent what others could not carry out."""
-    return f"node:{node}"
+def route_of_node(node: str, route: str) -> str:
+    """Where one node is sent what others on a route could not carry out.
+
+    For each route apart: whether there is room is asked of one queue for all that is on a route.
+    """
+    return f"node:{_hashed(f'{node}:{route}')}"
 
 
 def _short(name: str) -> str:
     if len(name.encode()) <= _LONGEST:
         return name
+    return _hashed(name)
+
+
+def _hashed(name: str) -> str:
     return hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()
 
 

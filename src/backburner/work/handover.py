@@ -17,11 +17,12 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import fields
 from typing import Any
 
 from backburner.model.home import Home
 from backburner.model.redaction import HIDDEN
+from backburner.model.values import value
 from backburner.work import linux
 from backburner.work.assignment import inherited_environment
 from backburner.work.process.wrapper import Launch
@@ -30,12 +31,14 @@ from backburner.work.sealing import seal, unseal
 _BLOCK = 4096
 _LEFT_AT = "left_at"
 _GIVEN = "given"
+_OF_A_WORKER = ("BACKBURNER_DATABASE", "PGPASSWORD")
+"""How it gets to the record, which is not for what it starts."""
 _BEGIN = b"\x01"
 """Opens a piece: then the task's id and a line of JSON, which escapes control characters, so that
 no later block of a piece looks like the first."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Piece:
     """One hand-over that is there."""
 
@@ -50,7 +53,8 @@ def leave(home: Home, task_id: str, launch: Launch) -> str:
     For a shared record, what it makes a name of.
     """
     document = {_LEFT_AT: time.time()}
-    document |= {name: getattr(launch, name) for name in Launch.__slots__ if name != _GIVEN}
+    names = [field.name for field in fields(Launch)]
+    document |= {name: getattr(launch, name) for name in names if name != _GIVEN}
     if home.shared:
         return seal(json.dumps(document | {"environment": dict(launch.given)}), task_id)
     text = _opening(task_id) + json.dumps(document).encode("ascii")
@@ -98,7 +102,15 @@ def opened(kept: str, task_id: str) -> Launch:
     document = json.loads(unseal(kept, task_id))
     del document[_LEFT_AT]
     given = document["environment"]
-    return Launch(**document | {"environment": inherited_environment() | given, _GIVEN: given})
+    return Launch(**document | {"environment": environment_here(given), _GIVEN: given})
+
+
+def environment_here(given: Mapping[str, str]) -> dict[str, str]:
+    """What a node starts a command with that was given these."""
+    own = inherited_environment()
+    for name in _OF_A_WORKER:
+        own.pop(name, None)
+    return own | dict(given)
 
 
 def discard(home: Home, task_id: str, name: str | None) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backburner.model.clock import SECOND
-from backburner.model.errors import StoreError, StoreUnusable
+from backburner.model.errors import StoreError, StoreUnusable, UsageError
 from backburner.store.postgres.migrations import migrations
 from backburner.store.postgres.store import PostgresStore, open_store
 from backburner.store.postgres.texts import held, meant
@@ -88,12 +88,12 @@ def test_every_text_comes_back_as_it_was(text: str) -> None:
 
 
 async def test_many_programs_that_open_a_new_database_at_once_find_it_whole(
-    address: str, open_at: Open
+    empty: str, open_at: Open
 ) -> None:
-    stores = await asyncio.gather(*(open_at(address) for _ in range(6)))
+    stores = await asyncio.gather(*(open_at(empty) for _ in range(6)))
     await asyncio.gather(*(queued(store) for store in stores))
     assert len(await stores[0].newest(ADA, limit=10)) == 6
-    assert run(address, "SELECT number FROM format") == [(max(migrations()),)]
+    assert run(empty, "SELECT number FROM format") == [(max(migrations()),)]
 
 
 async def test_x9_a_program_one_format_behind_goes_on_and_one_further_behind_is_refused(
@@ -129,5 +129,5 @@ async def test_x1_leases_are_kept_by_the_clock_of_the_database(
 
 @pytest.mark.parametrize("address", ["postgresql://[", "postgresql://x?nonsense=1"])
 async def test_an_address_that_is_none_is_said_so(address: str) -> None:
-    with pytest.raises(StoreUnusable, match="address"):
+    with pytest.raises(UsageError, match="address"):
         await open_store(address)

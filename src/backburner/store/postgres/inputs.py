@@ -1,7 +1,6 @@
 """Input for commands on other machines: pieces in the record, which their node hands on."""
 
-from dataclasses import dataclass
-
+from backburner.model.values import value
 from backburner.store.protocol import Scope
 from backburner.store.record.changes import Changes
 
@@ -12,7 +11,7 @@ _MOST_WAITING = 100
 """Pieces for one task."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Piece:
     """Something for the input of one attempt; its number is above those of earlier ones."""
 
@@ -39,16 +38,19 @@ class Inputs(Changes):
                 session=scope.session,
                 data=data,
                 most=_MOST_WAITING,
-            )
+            ),
+            owner=scope.owner,
         )
         return rows[0][0] if rows else None
 
-    async def input_outcome(self, number: int) -> str | None:
+    async def input_outcome(self, number: int, scope: Scope) -> str | None:
         """What became of it: None where nothing did yet, empty where the job has it."""
-        rows = await self._look(lambda read: read.rows("input_outcome", seq=number))
+        rows = await self._look(lambda read: read.rows("input_outcome", seq=number), scope)
         return rows[0][0] if rows else None
 
-    async def forget_input(self, number: int) -> str | None:
+    async def forget_input(self, number: int, scope: Scope) -> str | None:
         """Nobody hands it on any more. Answers what became of it before."""
-        rows = await self._writer.write(lambda run: run.rows("input_forget", seq=number))
+        rows = await self._writer.write(
+            lambda run: run.rows("input_forget", seq=number), owner=scope.owner
+        )
         return rows[0][0] if rows else None

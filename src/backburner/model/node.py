@@ -34,6 +34,11 @@ class Node:
     """It takes on nothing more."""
 
 
+def name_beside(node_id: str) -> str:
+    """Of the application within a worker, which carries out its tools."""
+    return f"{node_id}.tools"
+
+
 @dataclass(frozen=True, slots=True)
 class SeenNode:
     """One as the record sees it."""

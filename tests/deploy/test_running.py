@@ -31,7 +31,7 @@ def described(request: pytest.FixtureRequest) -> dict[str, Container]:
 def address() -> str:
     """A database as the image of PostgreSQL makes one: its user may do anything."""
     server = postgres_server.server()
-    database = server.create(fresh=True)
+    database = server.create_empty()
     if not server.run("SELECT 1 FROM pg_roles WHERE rolname = 'backburner'"):
         server.run(f"CREATE ROLE backburner SUPERUSER LOGIN PASSWORD '{PASSWORD}'")
     return database.replace("//test@", "//backburner@")

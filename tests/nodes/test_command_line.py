@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.nursery import Nursery
 from tests.cli.program import COMMAND, Program, Result
-from tests.nodes.conftest import NewWorker
+from tests.nodes.conftest import NO_RECORD, NewWorker
 from tests.nodes.workers import WorkerProcess
+from tests.nursery import Nursery
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow]
@@ -196,7 +196,7 @@ def test_a_password_in_a_command_line_is_not_for_others_to_see(
     home: Path, address: str, new_home: Callable[[], Path]
 ) -> None:
     with_password = address.replace("test@", f"test:{PASSWORD}@")
-    worker = WorkerProcess(address, new_home(), "--database", with_password)
+    worker = WorkerProcess(address, new_home(), "--database", with_password, forked=False)
     try:
         seen = Path(f"/proc/{worker.process.pid}/cmdline").read_bytes()
     finally:
@@ -205,6 +205,7 @@ def test_a_password_in_a_command_line_is_not_for_others_to_see(
     assert b"--database\0postgresql://test@" in seen
 
 
+@NO_RECORD
 def test_db_migrate_and_check_say_what_they_did_and_found(
     backburner: Careful, address: str
 ) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.nursery import Forked, nursery
 from tests.waiting import wait_until
 
 
@@ -21,16 +22,19 @@ class WorkerProcess:
         *options: str,
         enter: Sequence[str] = (),
         folder: Path | None = None,
+        forked: bool = True,
         **settings: str,
     ) -> None:
-        """``enter`` stands before its command: it may be on a machine of its own."""
+        """``enter`` stands before its command: it may be on a machine of its own.
+
+        Not ``forked`` where somebody reads its command line.
+        """
         self.home = home
         self._folder = folder
         self._log = home.parent / f"{home.name}.log"
-        self._command = [
-            *enter, sys.executable, "-m", "backburner.cli", "worker", "--home", str(home),
-            "--concurrency", "8", *options,
-        ]  # fmt: skip
+        self._enter = enter
+        self._forked = forked and not enter
+        self._words = ["worker", "--home", str(home), "--concurrency", "8", *options]
         self._environment = {**os.environ, "BACKBURNER_DATABASE": address, **settings}
         self.start()
 
@@ -43,14 +47,27 @@ class WorkerProcess:
         """Start it, whoever it has to wait for."""
         self._begins = self.said().count("takes on")
         with open(self._log, "ab") as log:
-            self.process = subprocess.Popen(
-                self._command,
-                env=self._environment,
+            self.process = self._started(log.fileno())
+
+    def _started(self, log: int) -> "subprocess.Popen[bytes] | Forked":
+        if self._forked and nursery().fits(self._environment):
+            return nursery().start(
+                "backburner.cli",
+                *self._words,
+                environment=self._environment,
                 cwd=self._folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
             )
+        return subprocess.Popen(
+            [*self._enter, sys.executable, "-m", "backburner.cli", *self._words],
+            env=self._environment,
+            cwd=self._folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
 
     def until_ready(self) -> None:
         """Wait until it takes tasks on; it must not have ended."""

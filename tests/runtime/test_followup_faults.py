@@ -5,11 +5,24 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from backburner import Backburner, Later, NotAllowed, Session, Settings, Signal, SignalState
+from backburner import (
+    Backburner,
+    Later,
+    NotAllowed,
+    Session,
+    Settings,
+    Signal,
+    SignalState,
+    StoreAway,
+)
 from backburner.model.followup import BUSY_WAIT_S, LONGEST_WAIT_S
+from backburner.model.signals import Signal as SignalRecord
+from backburner.runtime.feed import Feed
+from backburner.runtime.followup import FollowUp
 from tests.faults.victims import unique_seconds
 from tests.waiting import wait_until_async
 
@@ -63,6 +76,38 @@ async def test_a8_whatever_a_callback_raises_is_tried_again(
         assert turns == 2
         (told,) = await session.told()
         assert told.record.tries == 2
+
+
+async def test_x1_what_was_claimed_unheard_is_told_when_its_lease_ends(
+    shared_home: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """The database is lost right after it has written the claim: nobody renews that."""
+    async with Backburner.open(shared_home) as bb:
+        session = bb.session(request.node.name)
+        claim, lost, told = bb.store.claim_signals, 0, list[str]()
+
+        async def lose_one(*given: Any, **named: Any) -> list[SignalRecord]:
+            nonlocal lost
+            claimed = await claim(*given, **named)
+            if claimed and not lost:
+                lost = len(claimed)
+                raise StoreAway("the database was lost while it wrote")
+            return claimed
+
+        async def tell(signals: list[SignalRecord]) -> None:
+            told.extend(signal.key for signal in signals)
+
+        monkeypatch.setattr(bb.store, "claim_signals", lose_one)
+        await (await session.run("true")).wait(30)
+        followed = FollowUp(
+            bb.store, Feed(bb.store), session.scope, tell,
+            batch_s=0, retry_s=1, report=lambda _: None, lease_s=0.5,
+        )  # fmt: skip
+        following = asyncio.create_task(followed.run())
+        await wait_until_async(lambda: delivered(session))
+        following.cancel()
+        await asyncio.wait([following])
+        assert (lost, len(told)) == (1, 1)
 
 
 @pytest.mark.parametrize(

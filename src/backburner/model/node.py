@@ -1,8 +1,9 @@
 """Nodes: processes on many machines that carry out work of one record."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from backburner.model.values import value
 
 
 class NodeKind(StrEnum):
@@ -14,7 +15,7 @@ class NodeKind(StrEnum):
     """A program that carries out tools and agents in itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Node:
     """What one says of itself."""
 
@@ -39,7 +40,7 @@ def name_beside(node_id: str) -> str:
     return f"{node_id}.tools"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SeenNode:
     """One as the record sees it."""
 
@@ -53,7 +54,7 @@ class SeenNode:
     """Its clock, of that of the database, when it last said who it is."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Offer:
     """A tool or an agent that can be asked for by name."""
 

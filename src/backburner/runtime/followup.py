@@ -74,6 +74,11 @@ class FollowUp:
         self._due: list[float] = []
         self._waiting: dict[str, list[Signal]] = {}
         """What is claimed and not told yet, by session."""
+        self._held: set[str] = set()
+        """The keys of all that is claimed. What the record has given us and we were not told of,
+
+        since the database was lost in between, is nobody's when its lease ends.
+        """
         self._turns: dict[str, asyncio.Task[None]] = {}
         self._places = asyncio.Semaphore(_TURNS)
         self._leaving = False
@@ -139,6 +144,7 @@ class FollowUp:
             await asyncio.sleep(self._batch_s)
             with contextlib.suppress(StoreError):  # what is claimed has to be told all the same
                 batch += await self._claim()
+        self._held.update(signal.key for signal in batch)
         deliberate = [signal for signal in batch if signal.kind is SignalKind.CANCELED]
         for signal in batch:
             if signal not in deliberate:
@@ -148,6 +154,7 @@ class FollowUp:
                 self._turns[session] = asyncio.create_task(self._take_turns(session))
         for signal in deliberate:
             await insist(partial(self._drop, signal, DELIBERATE), self._report)
+            self._held.discard(signal.key)
         return True
 
     async def _claim(self) -> list[Signal]:
@@ -159,7 +166,7 @@ class FollowUp:
         while True:
             await asyncio.sleep(self._lease_s / 3)
             with contextlib.suppress(StoreError):
-                await self._store.renew_signals(self._consumer, self._lease_s)
+                await self._store.renew_signals([*self._held], self._lease_s, self._consumer)
 
     # Turns
 
@@ -185,6 +192,8 @@ class FollowUp:
         except Exception as error:  # noqa: BLE001 - nor must it hold what it does not tell
             self._report(f"following up {claimed[0].session!r}: will try again: {_said(error)}")
             await insist(lambda: self._postpone(claimed, Later(_AGAIN_S)), self._report)
+        finally:
+            self._held.difference_update(signal.key for signal in claimed)
 
     async def _still_held(self, batch: Sequence[Signal]) -> list[Signal]:
         """Without what was dropped meanwhile: a session was deleted, a question answered."""

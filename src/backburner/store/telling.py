@@ -89,8 +89,8 @@ class Telling(Protocol):
         """Give back what the consumer claimed and did not acknowledge."""
         ...
 
-    async def renew_signals(self, consumer: str, lease_s: float) -> int:
-        """The consumer is still at what it holds. Answers how many that are."""
+    async def renew_signals(self, keys: Sequence[str], lease_s: float, consumer: str) -> int:
+        """The consumer is still at these. Answers how many of them it holds."""
         ...
 
     async def postpone_signals(self, keys: Sequence[str], wait_s: float, *, consumer: str) -> int:

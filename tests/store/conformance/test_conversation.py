@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from backburner.model import clock
-from backburner.model.errors import LimitReached
+from backburner.model.errors import LimitReached, StoreAway
 from backburner.model.events import EventKind
 from backburner.model.limits import MESSAGES_MAX
 from backburner.model.messages import telling
@@ -87,6 +87,30 @@ async def test_e12_messages_arrive_once_and_in_order(
     assert (message.task, message.number, message.text, message.attempt) == (task.id, 7, "late", 1)
     events = [event.kind for event in await store.events(task.id)]
     assert events.count(EventKind.SENT) == 7
+
+
+async def test_e12_a_message_arrives_though_nobody_heard_that_it_was_taken(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database is lost right after it has written that, and the next look finds it taken."""
+    task = await running(store, kind=Kind.PYTHON)
+    await store.send_message(task.id, ADA, "one")
+    await store.send_message(task.id, ADA, "two")
+    count: Any = getattr(store, "_count")  # noqa: B009 - the writes of the record
+    lost = 0
+
+    async def lose_one(name: str, **values: Any) -> int:
+        nonlocal lost
+        done = await count(name, **values)
+        if name == "message_taken" and lost == 0:
+            lost = 1
+            raise StoreAway("the database was lost while it wrote")
+        return done
+
+    monkeypatch.setattr(store, "_count", lose_one)
+    got = [await store.next_message(task.id, 1) for _ in range(3)]
+    assert lost == 1
+    assert [message and message.text for message in got] == ["one", "two", None]
 
 
 async def test_e12_a_stale_attempt_gets_no_message(store: Store) -> None:
@@ -325,10 +349,12 @@ async def test_a8_what_is_postponed_to_now_is_there_now(store: Store) -> None:
 
 async def test_a8_a_lease_that_is_renewed_does_not_run_out(store: Store) -> None:
     await ended(store)
-    await store.claim_signals(ADA, consumer="c", limit=9, lease_s=0)
-    assert await store.renew_signals("c", 3600) == 1
-    assert await store.claim_signals(ADA, consumer="d", limit=9, lease_s=60) == []
-    assert await store.renew_signals("d", 3600) == 0
+    await ended(store)
+    first, second = await store.claim_signals(ADA, consumer="c", limit=9, lease_s=0)
+    assert await store.renew_signals([first.key], 3600, "c") == 1
+    assert await store.renew_signals([first.key], 3600, "d") == 0
+    free = await store.claim_signals(ADA, consumer="d", limit=9, lease_s=60)
+    assert [signal.key for signal in free] == [second.key]
 
 
 async def test_x1_a_failed_one_waits_for_its_time_and_a_resent_one_does_not(store: Store) -> None:

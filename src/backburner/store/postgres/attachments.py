@@ -1,15 +1,15 @@
 """Files that go with a prompt for an agent on another machine: in the record until its end."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from backburner.model.task import NewTask, Task
+from backburner.model.values import value
 from backburner.store.record.changes import Changes
 from backburner.store.record.tasks import creating
 from backburner.store.record.transaction import Statements
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Attached:
     """One of them."""
 

@@ -1,7 +1,7 @@
 """The ends of tasks, many at once: each with its event and its signal, in one transaction."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from backburner.model import clock
@@ -72,7 +72,7 @@ def end_tasks(run: Statements, ends: Sequence[End]) -> list[Task | None]:
     return [ended.get(place) for place in range(len(ends))]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _MayEnd:
     """A task as it is when it has ended; its place among the ends."""
 

@@ -2,7 +2,7 @@
 
 from backburner.model import clock
 from backburner.model.clock import Instant
-from backburner.model.errors import LimitReached
+from backburner.model.errors import LimitReached, StoreAway
 from backburner.model.events import EventKind
 from backburner.model.limits import MESSAGES_MAX
 from backburner.model.messages import Message
@@ -44,14 +44,30 @@ class MessageChanges(Changes):
     async def next_message(self, task_id: str, attempt: int, after: int = 0) -> Message | None:
         # Read first: whoever waits for a message looks at every change, and seldom finds one.
         message = await self._look(lambda read: read.next_message(task_id, attempt, after))
-        if message is None or await self.taken(task_id, attempt, message.number):
+        if message is None or await self._surely_taken(message):
             return message
         return await self.next_message(task_id, attempt, message.number)
 
+    async def _surely_taken(self, message: Message) -> bool:
+        """Whether it is ours. One that the record has given us before it was lost would reach
+
+        nobody, so it is asked again.
+        """
+        again = False
+        while True:
+            try:
+                return await self._taken(message.task, message.attempt, message.number, again=again)
+            except StoreAway:
+                again = True
+
     async def taken(self, task_id: str, attempt: int, number: int) -> bool:
-        return bool(
-            await self._count("message_taken", task=task_id, attempt=attempt, number=number)
+        return await self._taken(task_id, attempt, number, again=False)
+
+    async def _taken(self, task_id: str, attempt: int, number: int, *, again: bool) -> bool:
+        count = await self._count(
+            "message_taken", task=task_id, attempt=attempt, number=number, again=again
         )
+        return bool(count)
 
 
 def tell_activity(

@@ -93,9 +93,10 @@ class SignalChanges(Changes):
     async def release_signals(self, consumer: str) -> int:
         return await self._count("signals_release", consumer=consumer)
 
-    async def renew_signals(self, consumer: str, lease_s: float) -> int:
+    async def renew_signals(self, keys: Sequence[str], lease_s: float, consumer: str) -> int:
         return await self._count(
             "signals_renew",
+            keys=to_json(keys),
             consumer=consumer,
             boot=self._leases.boot,
             lease_until=self._leases.now() + round(lease_s * clock.SECOND),

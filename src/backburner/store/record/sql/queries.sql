@@ -194,10 +194,10 @@ WHERE m.taken IS NULL AND t.worker IS NULL AND t.state IN ('running', 'input_req
 ORDER BY m.task, m.number LIMIT :limit;
 
 -- name: message_taken
--- By the attempt that runs.
+-- By the attempt that runs; `again` where it may have been, and nobody heard of it.
 UPDATE message SET taken = :attempt
 WHERE task = (SELECT seq FROM task WHERE id = :task AND attempt = :attempt AND finished_at IS NULL)
-  AND number = :number AND taken IS NULL
+  AND number = :number AND (taken IS NULL OR (:again AND taken = :attempt))
 RETURNING number;
 
 -- name: sessions_forget
@@ -219,12 +219,6 @@ WHERE owner = :owner AND session = :session AND state IN ('pending', 'claimed', 
 
 -- name: session_has_ended
 SELECT 1 FROM ended_session WHERE owner = :owner AND session = :session;
-
--- name: signals_renew
--- Whoever holds them is still at it.
-UPDATE signal SET lease_boot = :boot, lease_until = :lease_until
-WHERE consumer = :consumer AND state = 'claimed'
-RETURNING seq;
 
 -- name: task_reported
 -- So much of its report is dealt with; less than before where the job has begun it anew.

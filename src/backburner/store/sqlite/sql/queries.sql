@@ -481,6 +481,12 @@ UPDATE task SET events = events + 1,
 WHERE id = :id AND attempt = :attempt AND state = 'input_required'
 RETURNING {changed};
 
+-- name: signals_renew
+-- Whoever holds them is still at it.
+UPDATE signal SET lease_boot = :boot, lease_until = :lease_until
+WHERE key IN (SELECT value FROM json_each(:keys)) AND consumer = :consumer AND state = 'claimed'
+RETURNING seq;
+
 -- name: signals_postpone
 -- Later, and this was no try.
 UPDATE signal SET state = 'pending', consumer = NULL, tries = max(tries - 1, 0),

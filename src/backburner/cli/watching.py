@@ -73,7 +73,7 @@ class _Screen:
                 except StoreAway as error:
                     self._outage(error.message)
                     self._draw()
-                    await self._next_reason()
+                    await asyncio.sleep(_TICK_S)  # not more often: each try blocks the screen
             return exits.TERMINATED
         finally:
             say.at_once(_FIRST_SCREEN)

@@ -137,10 +137,10 @@ class EventStream(EventSourceResponse):
                 if reader.ended in _WHY:
                     yield _note(reader.ended)
                 return
-            if await endured(self._is_over) and not reader.waiting:
-                return
             try:
                 async with asyncio.timeout(self._load.keep_alive_s):
+                    if await endured(self._is_over) and not reader.waiting:
+                        return
                     await reader.bell.wait()
             except TimeoutError:
                 with contextlib.suppress(StoreAway):  # and so nothing can be told either

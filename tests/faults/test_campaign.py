@@ -12,6 +12,7 @@ import random
 import secrets
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -242,9 +243,13 @@ async def campaign(ground: Ground, rounds: int) -> None:
         await bb.set_queue(QUEUE, WIDTH)
     for number in range(rounds):
         this = Round(ground, number, random.Random(f"{seed} {number}"))
+        begin = time.monotonic()
         try:
             this.run()
+            ran = time.monotonic() - begin
             count += await this.check()
+            took = time.monotonic() - begin
+            print(f"round {number}: {ran:.1f} of {took:.1f} s, killed {', '.join(this.log)}")
         except BaseException:
             print(f"round {number}: killed {', '.join(this.log)}")
             raise

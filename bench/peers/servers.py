@@ -94,6 +94,8 @@ def _postgres(folder: Path) -> Generator[str]:
         "unix_socket_directories": str(folder),
         "fsync": "on",
         "synchronous_commit": "on",
+        "max_connections": "400",  # of several workers, ours and theirs
+        "shared_preload_libraries": "pg_stat_statements",
     }
     options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
 

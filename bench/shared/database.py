@@ -16,6 +16,10 @@ import psycopg
 from bench.peers.servers import server
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+_STATEMENTS = (
+    "SELECT coalesce(sum(calls), 0) FROM pg_stat_statements s"
+    " JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = current_database()"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +29,22 @@ class Cost:
     cpu_s: float
     commits: int
     wal_bytes: int
+    statements: int
 
     def __sub__(self, before: Self) -> "Cost":
         return Cost(
             self.cpu_s - before.cpu_s,
             self.commits - before.commits,
             self.wal_bytes - before.wal_bytes,
+            self.statements - before.statements,
+        )
+
+    def a_second(self, seconds: float) -> str:
+        """In words."""
+        return (
+            f"{self.statements / seconds:.0f} statements, {self.commits / seconds:.0f} commits, "
+            f"{self.wal_bytes / seconds / 1024:.0f} KiB of log and "
+            f"{self.cpu_s / seconds * 1e3:.0f} ms of the database's processor a second"
         )
 
 
@@ -42,6 +56,11 @@ class Database:
         self.name = name
         self.address = f"postgresql://bench@/{name}?host={folder}"
         self._connection = psycopg.connect(self.address, autocommit=True)
+        self._connection.execute("CREATE EXTENSION IF NOT EXISTS pg_stat_statements")
+
+    def address_of(self, client: str) -> str:
+        """The same for one client, whose processor time in the server can be told then."""
+        return f"{self.address}&application_name={client}"
 
     def ask(self, question: str) -> Any:
         """The one value that a statement gives."""
@@ -55,7 +74,25 @@ class Database:
             self._cpu_s(),
             self.ask(f"SELECT xact_commit FROM pg_stat_database WHERE datname = '{self.name}'"),
             int(self.ask("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")),
+            int(self.ask(_STATEMENTS)),
         )
+
+    def cpu_of(self, client: str, *, writing: bool | None = None) -> float:
+        """Of the connections that a client has at present; of those that write, or of the others.
+
+        What a writer has said last is a commit.
+        """
+        found = self._connection.execute(
+            "SELECT pid, query LIKE '%%INTO commitment%%' FROM pg_stat_activity"
+            " WHERE datname = %s AND application_name LIKE %s",
+            (self.name, client),
+        ).fetchall()
+        total = 0.0
+        for pid, writes in found:
+            if writing is None or writing == writes:
+                with contextlib.suppress(OSError):
+                    total += sum(_ticks(str(pid))) * _TICK_S
+        return total
 
     def _cpu_s(self) -> float:
         """Of the server and of all its processes, those that have ended too."""

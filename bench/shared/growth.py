@@ -6,78 +6,84 @@ limit is: on a machine with two cores that is the machine itself, so the process
 database for a task is printed, which says how many tasks a second it could carry.
 """
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from bench.measure import Effort, Row
-from bench.shared.sides import WAIT_S, Ours, TheirSide, both, rate
+from bench.shared.database import Cost
+from bench.shared.sides import WAIT_S, Ours, Start, TheirSide, both, rate
+from bench.shared.workers import AT_ONCE
 
 _MACHINES = (1, 2, 4)
-_AT_ONCE = 4
+_FEW = 4
+"""Places of a machine for work that waits."""
+_SECONDS = 5.0
+"""That a round takes, about: it has as many tasks as its warm-up says."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """What one of the two did with so many machines."""
+
+    rate: float
+    cost: Cost
+    """Of one task is a part of it."""
+    count: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.cost.cpu_s / self.count * 1e3:.2f} ms of the database's processor for a task, "
+            f"{self.cost.statements / self.count:.1f} statements, "
+            f"{self.cost.commits / self.count:.1f} commits, "
+            f"{self.cost.wal_bytes / self.count / 1024:.1f} KiB of log"
+        )
 
 
 async def run(effort: Effort, folder: Path) -> list[Row]:
     """A row for each number of machines and each load."""
     rows: list[Row] = []
     async with both(folder) as (ours, theirs):
-        rows += await _waiting(effort, ours, theirs)
-        rows += await _nothing(effort, ours, theirs)
-    return rows
-
-
-async def _waiting(effort: Effort, ours: Ours, theirs: TheirSide) -> list[Row]:
-    rates: list[tuple[float, float]] = []
-    for machines in _MACHINES:
-        count = effort.count(40 * machines * _AT_ONCE // 4)
-        with ours.workers(machines, at_once=_AT_ONCE):
-            our_rate = await rate(ours, count, ours.waiting)
-        with theirs.workers(machines, at_once=_AT_ONCE):
-            rates.append((our_rate, await rate(theirs, count, theirs.waiting)))
-    return [
-        _row_of_waiting(machines, ours, theirs, rates[0])
-        for machines, (ours, theirs) in zip(_MACHINES, rates, strict=True)
-    ]
-
-
-def _row_of_waiting(machines: int, ours: float, theirs: float, alone: tuple[float, float]) -> Row:
-    growth = f"to one machine {ours / alone[0]:.2f}, Procrastinate {theirs / alone[1]:.2f}"
-    places = f"there are places for {machines * _AT_ONCE / WAIT_S:g} /s"
-    return Row(
-        f"work that waits, {machines} machines",
-        ours,
-        "/s",
-        raw=theirs,
-        ratio=ours / theirs,
-        notes=[f"{growth}; {places}"],
-    )
-
-
-async def _nothing(effort: Effort, ours: Ours, theirs: TheirSide) -> list[Row]:
-    rows: list[Row] = []
-    count = effort.count(600)
-    for machines in _MACHINES:
-        with ours.workers(machines):
-            await rate(ours, effort.count(100), ours.command)
-            before = ours.database.cost()
-            our_rate = await rate(ours, count, ours.command)
-            our_cost = ours.database.cost() - before
-        with theirs.workers(machines):
-            await rate(theirs, effort.count(100), theirs.command)
-            before = theirs.database.cost()
-            their_rate = await rate(theirs, count, theirs.command)
-            their_cost = theirs.database.cost() - before
-        note = "; ".join(
-            f"{name}: {cost.cpu_s / count * 1e3:.2f} ms of the database's processor for a task, "
-            f"{cost.commits / count:.1f} commits, {cost.wal_bytes / count / 1024:.1f} KiB of log"
-            for name, cost in (("ours", our_cost), ("Procrastinate", their_cost))
-        )
-        rows.append(
-            Row(
-                f"commands, {machines} machines",
-                our_rate,
-                "/s",
-                raw=their_rate,
-                ratio=our_rate / their_rate,
-                notes=[note],
+        alone: tuple[float, float] | None = None
+        for machines in _MACHINES:
+            each = await _rounds(effort, ours, theirs, machines, waits=True)
+            alone = alone or (each[0].rate, each[1].rate)
+            growth = (
+                f"to one machine {each[0].rate / alone[0]:.2f}, "
+                f"Procrastinate {each[1].rate / alone[1]:.2f}; "
+                f"there are places for {machines * _FEW / WAIT_S:g} /s"
             )
-        )
+            rows.append(_row(f"work that waits, {machines} machines", *each, growth))
+        for machines in _MACHINES:
+            each = await _rounds(effort, ours, theirs, machines, waits=False)
+            rows.append(_row(f"commands, {machines} machines", *each))
     return rows
+
+
+async def _rounds(
+    effort: Effort, ours: Ours, theirs: TheirSide, machines: int, *, waits: bool
+) -> tuple[_Round, _Round]:
+    at_once = _FEW if waits else AT_ONCE
+    with ours.workers(machines, at_once=at_once):
+        first = await _round(effort, ours, ours.waiting if waits else ours.command, machines)
+    with theirs.workers(machines, at_once=at_once):
+        start = theirs.waiting if waits else theirs.command
+        return first, await _round(effort, theirs, start, machines)
+
+
+async def _round(effort: Effort, side: Ours | TheirSide, start: Start, machines: int) -> _Round:
+    warm_up = await rate(side, effort.count(20 * machines, quick=4 * machines), start)
+    count = max(10, round(warm_up * (_SECONDS if not effort.quick else 1.0)))
+    before = side.database.cost()
+    found = await rate(side, count, start)
+    return _Round(found, side.database.cost() - before, count)
+
+
+def _row(name: str, ours: _Round, theirs: _Round, *notes: str) -> Row:
+    return Row(
+        name,
+        ours.rate,
+        "/s",
+        raw=theirs.rate,
+        ratio=ours.rate / theirs.rate,
+        notes=[*notes, f"ours: {ours}", f"Procrastinate: {theirs}"],
+    )

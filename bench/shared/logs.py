@@ -1,8 +1,8 @@
 """Output of 100 running tasks, copied into the record while it is written: what the database bears.
 
 Each task prints a line of 60 characters ten times a second, which no database can compress; a
-second load begins with logs that are as large as they get (1.25 MiB): those are copied anew with
-each line that is added. Beside it tasks that print nothing: the difference is what copying costs.
+second load has logs that are as large as they get (1.25 MiB) when it is measured. Beside them tasks
+that print nothing: the difference is what copying costs.
 """
 
 import asyncio
@@ -17,6 +17,17 @@ from bench.waiting import until
 _TALKS = "while :; do head -c 44 /dev/urandom | base64; sleep 0.1; done"
 _FILLS = f"head -c 2000000 /dev/urandom | base64; {_TALKS}"
 _SILENT = "sleep 600"
+_FULL = 1024 * 1024
+_RUNNING = "SELECT count(*) FROM backburner.task WHERE state = 'running'"
+_COPIED = (
+    "SELECT count(*) FROM backburner.task t WHERE state = 'running' AND "
+    "(SELECT sum(total) FROM backburner.mirror m WHERE m.task = t.seq) > {bytes}"
+)
+_HELD = (
+    "SELECT coalesce(max(held), 0) FROM (SELECT sum(length(p.data)) AS held "
+    "FROM backburner.mirror_piece p JOIN backburner.task t ON t.seq = p.task "
+    "WHERE t.state = 'running' GROUP BY p.task) AS x"
+)
 
 
 async def run(effort: Effort, folder: Path) -> list[Row]:
@@ -25,41 +36,44 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
     rows: list[Row] = []
     async with both(folder) as (ours, _):
         with ours.workers(1, at_once=2 * tasks):
-            silent = await _cost(ours, tasks, seconds, _SILENT)
-            for name, command in (("small logs", _TALKS), ("full logs", _FILLS)):
-                cost = await _cost(ours, tasks, seconds, command)
+            silent, _ = await _cost(ours, tasks, seconds, _SILENT)
+            for name, command, least in (("small logs", _TALKS, 1), ("full logs", _FILLS, _FULL)):
+                cost, held = await _cost(ours, tasks, seconds, command, least)
                 rows.append(
                     Row(
                         f"{tasks} tasks that print, {name}",
                         (cost.cpu_s - silent.cpu_s) / seconds * 100,
                         "% of a core",
                         notes=[
-                            _said(cost, seconds),
-                            f"while they are silent {_said(silent, seconds)}",
+                            cost.a_second(seconds),
+                            f"while they are silent {silent.a_second(seconds)}",
+                            f"the record holds at most {held / 2**20:.2f} MiB of a task's output",
                         ],
                     )
                 )
     return rows
 
 
-async def _cost(ours: Ours, count: int, seconds: float, command: str) -> Cost:
-    """What the database does meanwhile."""
+async def _cost(
+    ours: Ours, count: int, seconds: float, command: str, least: int = 0
+) -> tuple[Cost, int]:
+    """What the database does meanwhile, from when on the record has so much of each task; and how
+
+    much it has of one at most.
+    """
     tasks = [await ours.sessions[n % len(ours.sessions)].run(command) for n in range(count)]
-    await until(lambda: _all_run(ours, tasks), what="all tasks run")
+
+    async def all_run() -> bool:
+        question = _COPIED.format(bytes=least) if least else _RUNNING
+        return ours.database.ask(question) == len(tasks)
+
+    await until(all_run, what="all tasks run")
     before = ours.database.cost()
     await asyncio.sleep(seconds)
-    cost = ours.database.cost() - before
-    await asyncio.gather(*(task.stop(force=True) for task in tasks))
-    return cost
+    cost, held = ours.database.cost() - before, int(ours.database.ask(_HELD))
+    await asyncio.gather(*(_end(task) for task in tasks))
+    return cost, held
 
 
-async def _all_run(ours: Ours, tasks: list[Task]) -> bool:
-    running = "SELECT count(*) FROM backburner.task WHERE state = 'running'"
-    return ours.database.ask(running) == len(tasks)
-
-
-def _said(cost: Cost, seconds: float) -> str:
-    return (
-        f"{cost.commits / seconds:.0f} commits, {cost.wal_bytes / seconds / 1024:.0f} KiB of log"
-        f" and {cost.cpu_s / seconds * 1e3:.0f} ms of the database's processor a second"
-    )
+async def _end(task: Task) -> None:
+    await task.stop(force=True)

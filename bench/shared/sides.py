@@ -23,6 +23,8 @@ from bench.waiting import until
 CALLERS = 64
 WAIT_S = 0.2
 WAITS = ["sleep", str(WAIT_S)]
+WORKER, BYSTANDER, CALLER = "worker", "bystander", "caller"
+"""As whom the database knows our connections."""
 _NAP_S = 0.01
 _PLENTY = 1_000_000
 
@@ -52,7 +54,13 @@ class Ours:
 
     def workers(self, count: int, *, at_once: int = AT_ONCE) -> Workers:
         """So many machines."""
-        return our_workers(self.database.address, self._folder, count, at_once=at_once)
+        address = self.database.address_of(WORKER)
+        return our_workers(address, self._folder, count, at_once=at_once)
+
+    def bystanders(self, count: int) -> Workers:
+        """Machines that have the record open and nothing to do."""
+        address = self.database.address_of(BYSTANDER)
+        return our_workers(address, self._folder, count, queue="elsewhere")
 
     def rest(self) -> int:
         """See Side."""
@@ -109,7 +117,7 @@ async def both(folder: Path) -> AsyncGenerator[tuple[Ours, TheirSide]]:
     settings = Settings(shell_per_session=_PLENTY, tools_per_session=_PLENTY)
     with databases("ours", "theirs") as (ours, theirs):
         app = Theirs(theirs.address)
-        async with app.open(), Backburner.open(ours.address, settings=settings) as bb:
+        async with app.open(), Backburner.open(ours.address_of(CALLER), settings=settings) as bb:
             yield Ours(bb, ours, folder), TheirSide(app, theirs, folder)
 
 

@@ -19,17 +19,18 @@ _NAP_S = 0.02
 
 @contextlib.contextmanager
 def our_workers(
-    address: str, folder: Path, count: int, *, at_once: int = AT_ONCE
+    address: str, folder: Path, count: int, *, at_once: int = AT_ONCE, queue: str = "default"
 ) -> Generator[list[subprocess.Popen[bytes]]]:
     """`backburner worker`, each with a home of its own: so each is a machine."""
     commands: list[list[str]] = []
     for number in range(count):
-        home = folder / f"machine-{number}"
+        home = folder / f"machine-{queue}-{number}"
         commands.append(
-            [sys.executable, "-m", "backburner.cli", "worker", "--home", str(home),
-             "--concurrency", str(at_once), "--tools", "bench.shared.tools"]
+            [sys.executable, "-m", "backburner.cli", "worker", "--home", str(home), "--queue",
+             queue, "--concurrency", str(at_once), "--tools", "bench.shared.tools"]
         )  # fmt: skip
-    with _running(commands, folder, "ours", {"BACKBURNER_DATABASE": address}) as processes:
+    settings = {"BACKBURNER_DATABASE": address}
+    with _running(commands, folder, f"ours-{queue}", settings) as processes:
         yield processes
 
 

@@ -1,18 +1,18 @@
 """What the model says beside what is: 1, 2 and 4 workers here, then 1, 10 and 100 cells on paper.
 
 Here everything is on one machine, so the model is given that machine: its cores for the database,
-the workers and the callers together, as much of them as we had with one worker. The column `raw
-limit` is the real rate, the ratio is the model's divided by it. The cells have machines of their
-own.
+the workers and the callers together, as much of them as others left us in that very round. The
+column `raw limit` is the real rate, the ratio is the model's divided by it. The cells have machines
+of their own.
 """
 
-import os
 from pathlib import Path
 
 from bench.measure import Effort, Row, percentile
-from bench.shared.sides import CALLERS, WAIT_S, Ours, both, rate
+from bench.shared.processes import CORES
+from bench.shared.sides import CALLERS, WAIT_S, Ours, Start, both, rate
 from bench.shared.workers import AT_ONCE
-from bench.simulation.measured import measure
+from bench.simulation.measured import Measured, measure, watched
 from bench.simulation.model import Cells, Costs, Shape, many_cells, rate_of_batch
 
 _MACHINES = (1, 2, 4)
@@ -31,41 +31,58 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
     rows: list[Row] = []
     async with both(folder) as (ours, _):
         measured = await measure(effort, ours)
-        here, costs = measured.here(), measured.costs
-        rows += [await _commands(effort, ours, here, machines) for machines in _MACHINES]
-        rows += [await _waiting(effort, ours, here, machines) for machines in _MACHINES]
-    rows[0].notes.append(
-        f"a task costs the database {costs.database_s * 1e3:.2f} ms of its processor, its worker "
-        f"{costs.worker_s * 1e3:.2f} ms, its caller {costs.caller_s * 1e3:.2f} ms; a commit waits "
-        f"{costs.commit_s * 1e3:.2f} ms, a place {costs.turn_s * 1e3:.0f} ms "
-        f"between two tasks; {measured.cores:.2f} cores were ours; "
-        f"a task takes {measured.disk_bytes / 1024:.1f} KiB of the record and "
-        f"{measured.log_bytes / 1024:.1f} KiB of the database's log"
+        for machines in _MACHINES:
+            shape = Shape(machines, AT_ONCE, one_machine=CORES)
+            count = effort.count(500, quick=100)
+            rows.append(await _beside(ours, measured.costs, shape, "commands", count))
+        for machines in _MACHINES:
+            shape = Shape(machines, _FEW, one_machine=CORES)
+            count = effort.count(80 * machines, quick=20 * machines)
+            rows.append(
+                await _beside(ours, measured.costs, shape, "work that waits", count, work_s=WAIT_S)
+            )
+    return _costs(measured) + rows + cells(effort, measured.costs)
+
+
+async def _beside(
+    ours: Ours, costs: Costs, shape: Shape, name: str, count: int, *, work_s: float = 0.0
+) -> Row:
+    """The real rate of so many tasks, and what the model says of the same."""
+    start: Start = ours.waiting if work_s else ours.command
+    with ours.workers(shape.workers, at_once=shape.places) as workers:
+        await rate(ours, max(shape.workers * shape.places, count // 5), start)
+        async with watched(ours, [worker.pid for worker in workers]) as used:
+            real = await rate(ours, count, start)
+    said = rate_of_batch(
+        costs.stretched(used.stretch), shape, count, callers=CALLERS, work_s=work_s
     )
-    return rows + cells(effort, costs)
+    cost = used.database_s + used.workers_s + used.jobs_s + used.caller_s
+    note = (
+        f"{used.cores:.2f} of {CORES} cores were there for us; a task took {cost / count * 1e3:.1f}"
+        f" ms of them, {used.database_s / count * 1e3:.1f} ms of that in the database"
+    )
+    name = f"the model: {name}, {shape.workers} machines"
+    return Row(name, said, "/s", raw=real, ratio=said / real, notes=[note])
 
 
-async def _commands(effort: Effort, ours: Ours, costs: Costs, machines: int) -> Row:
-    count = effort.count(600)
-    with ours.workers(machines):
-        await rate(ours, effort.count(100), ours.command)
-        real = await rate(ours, count, ours.command)
-    here = Shape(machines, AT_ONCE, one_machine=os.cpu_count() or 1)
-    said = rate_of_batch(costs, here, count, callers=CALLERS)
-    return _row(f"commands, {machines} machines", said, real)
-
-
-async def _waiting(effort: Effort, ours: Ours, costs: Costs, machines: int) -> Row:
-    count = effort.count(40 * machines)
-    with ours.workers(machines, at_once=_FEW):
-        real = await rate(ours, count, ours.waiting)
-    here = Shape(machines, _FEW, one_machine=os.cpu_count() or 1)
-    said = rate_of_batch(costs, here, count, callers=CALLERS, work_s=WAIT_S)
-    return _row(f"work that waits, {machines} machines", said, real)
-
-
-def _row(name: str, said: float, real: float) -> Row:
-    return Row(f"the model: {name}", said, "/s", raw=real, ratio=said / real)
+def _costs(measured: Measured) -> list[Row]:
+    costs = measured.costs
+    times = {
+        "the database, for changes, under the lock": costs.changes_s,
+        "the database, for all else": costs.reads_s,
+        "its worker": costs.worker_s,
+        "the processes that the worker starts": costs.job_s,
+        "the program that starts it": costs.caller_s,
+        "each other worker": costs.bystander_s,
+        "the database, for each other worker": costs.bystander_reads_s,
+    }
+    return [
+        *(Row(f"a task costs {name}", each * 1e3, "ms") for name, each in times.items()),
+        Row("a commit waits for disk and wire", costs.commit_s * 1e3, "ms"),
+        Row("a place waits between two tasks", costs.turn_s * 1e3, "ms"),
+        Row("a task takes of the record's disk", measured.disk_bytes / 1024, "KiB"),
+        Row("a task takes of the database's log", measured.log_bytes / 1024, "KiB"),
+    ]
 
 
 def cells(effort: Effort, costs: Costs) -> list[Row]:

@@ -1,15 +1,16 @@
 """A cell on paper: one database, the workers on it, and programs that start tasks.
 
-What the model knows of the real thing is little, and all of it is measured: there is one writer at
-a time on all machines; what waits in a process is committed together; a commit costs a time that it
-only waits (the disk, the wire) and processor time of the database for each change in it; a task
-costs its worker and its caller processor time; a worker has so many places, and each waits a moment
-between two tasks. Everything else, such as reads, is in these times.
+What the model knows of the real thing is little, and all of it is measured (`measured.py`). There
+is one writer at a time on all machines; what waits in a process is committed together; a commit
+waits for the disk and the wire, and costs the database processor time for each change in it. A task
+costs processor time of the database beside that, of its worker, of the processes that it starts, of
+its caller, and a little of every other worker, which hears of it. A Python process does one thing
+at a time. A worker has so many places, and each waits a moment between two tasks.
 """
 
 from collections import deque
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -28,21 +29,37 @@ Cores = Any
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Of one task, in seconds."""
+    """Of one task, in seconds of a processor unless said otherwise."""
 
     commit_s: float
-    """That a commit waits for the disk and the wire, holding the lock."""
-    database_s: float
-    """Processor time of the database for all that one task changes and asks."""
+    """That a commit waits for the disk and the wire, holding the lock; no processor."""
+    changes_s: float
+    """Of the database for what a task changes, by the connections that write: under the lock."""
     worker_s: float
-    """Processor time of its worker, with the processes that it starts."""
+    """Of its worker."""
     caller_s: float
-    """Processor time of the program that starts it."""
+    """Of the program that starts it."""
+    reads_s: float = 0.0
+    """Of the database for all else."""
+    job_s: float = 0.0
+    """Of the processes that the worker starts for it."""
+    bystander_s: float = 0.0
+    """Of each other worker."""
+    bystander_reads_s: float = 0.0
+    """Of the database, for each other worker."""
     turn_s: float = 0.0
-    """That a place waits between two tasks beside all that: notices, the engine's own questions,
-    the start of a process."""
+    """That a place waits between two tasks beside all that: notices, the engine's own questions; no
+    processor."""
     changes: int = 4
     """Of the record for a task: it is created, taken, claimed, and it ends."""
+
+    def stretched(self, by: float) -> "Costs":
+        """Where others use the processors too, each second of one takes longer."""
+        names = (
+            "changes_s", "reads_s", "worker_s", "job_s", "caller_s", "bystander_s",
+            "bystander_reads_s",
+        )  # fmt: skip
+        return replace(self, **{name: getattr(self, name) * by for name in names})
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +98,8 @@ class Cell:
             one or simpy.Resource(env, shape.worker_cores) for _ in range(shape.workers)
         ]
         self._callers = one
+        self._calls: Cores = simpy.Resource(env, 1)
+        self._programs: list[Cores] = [simpy.Resource(env, 1) for _ in range(shape.workers)]
         lock = simpy.Resource(env, 1)
         self._calling = _Writer(env, costs, lock, self._database)
         self._writing: list[_Writer] = [
@@ -95,23 +114,43 @@ class Cell:
 
     def task(self, work_s: float, accepted: Callable[[], object] | None = None) -> Flow:
         """One, from the call to its end. ``accepted`` is called when the caller has its id."""
-        began = self._env.now
+        costs, began = self._costs, self._env.now
         self.tally.started += 1
         if self._callers is not None:
-            yield from self._use(self._callers, self._costs.caller_s)
+            yield from self._alone(self._calls, self._callers, costs.caller_s)
         yield self._calling.write()
         if accepted is not None:
             accepted()
         worker: int = yield self._free.get()
-        for _ in range(self._costs.changes - 2):
+        machine, program = self._machines[worker], self._programs[worker]
+        yield from self._use(self._database, costs.reads_s / 2)
+        yield from self._alone(program, machine, costs.worker_s / 2)
+        for _ in range(costs.changes - 2):
             yield self._writing[worker].write()
-        yield from self._use(self._machines[worker], self._costs.worker_s)
         self.tally.waits_s.append(self._env.now - began)
+        yield from self._use(machine, costs.job_s)
         yield self._env.timeout(work_s)
+        yield from self._use(self._database, costs.reads_s / 2)
+        yield from self._alone(program, machine, costs.worker_s / 2)
         yield self._writing[worker].write()
-        yield self._env.timeout(self._costs.turn_s)
+        yield self._env.timeout(costs.turn_s)
         yield self._free.put(worker)
         self.tally.ended += 1
+        for other in range(len(self._machines)):
+            if other != worker:
+                self._env.process(self._hears(other))
+
+    def _hears(self, worker: int) -> Flow:
+        """Of a task that is another's."""
+        program, machine = self._programs[worker], self._machines[worker]
+        yield from self._alone(program, machine, self._costs.bystander_s)
+        yield from self._use(self._database, self._costs.bystander_reads_s)
+
+    def _alone(self, program: Cores, cores: Cores, time_s: float) -> Flow:
+        """In a process that does one thing at a time."""
+        with program.request() as turn:
+            yield turn
+            yield from self._use(cores, time_s)
 
     def _use(self, cores: Cores, time_s: float) -> Flow:
         with cores.request() as mine:
@@ -125,7 +164,7 @@ class _Writer:
     def __init__(self, env: simpy.Environment, costs: Costs, lock: Cores, cores: Cores) -> None:
         self._env = env
         self._commit_s = costs.commit_s
-        self._change_s = costs.database_s / costs.changes
+        self._change_s = costs.changes_s / costs.changes
         self._lock = lock
         self._cores = cores
         self._waiting: deque[simpy.Event] = deque()

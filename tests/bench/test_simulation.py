@@ -4,7 +4,7 @@ import pytest
 
 from bench.simulation.model import Costs, Shape, many_cells, rate_of_batch
 
-FREE = Costs(commit_s=1e-6, database_s=1e-9, worker_s=1e-9, caller_s=1e-9)
+FREE = Costs(commit_s=1e-6, changes_s=1e-9, worker_s=1e-9, caller_s=1e-9)
 
 
 def test_places_are_the_limit_where_nothing_else_costs() -> None:
@@ -14,16 +14,22 @@ def test_places_are_the_limit_where_nothing_else_costs() -> None:
 
 
 def test_a_worker_that_computes_is_the_limit_until_there_are_more() -> None:
-    costs = Costs(commit_s=1e-6, database_s=1e-9, worker_s=0.01, caller_s=1e-9)
-    one = rate_of_batch(costs, Shape(1, 50, worker_cores=2), 1000, callers=50)
-    two = rate_of_batch(costs, Shape(2, 50, worker_cores=2), 1000, callers=50)
-    assert one == pytest.approx(200, rel=0.02)
-    assert two == pytest.approx(400, rel=0.1)
+    costs = Costs(commit_s=1e-6, changes_s=1e-9, worker_s=0.01, caller_s=1e-9)
+    one = rate_of_batch(costs, Shape(1, 50), 1000, callers=50)
+    two = rate_of_batch(costs, Shape(2, 50), 1000, callers=50)
+    assert one == pytest.approx(100, rel=0.02), "a program does one thing at a time"
+    assert two == pytest.approx(200, rel=0.1)
+
+
+def test_workers_that_hear_of_the_tasks_of_others_add_up_less() -> None:
+    costs = Costs(commit_s=1e-6, changes_s=1e-9, worker_s=0.01, caller_s=1e-9, bystander_s=0.01)
+    rates = [rate_of_batch(costs, Shape(n, 50), 500, callers=50) for n in (1, 4)]
+    assert rates[1] == pytest.approx(rates[0], rel=0.1)
 
 
 def test_one_writer_at_a_time_is_the_limit_however_many_workers_there_are() -> None:
     """And what waits together shares a commit: alone, four commits of 10 ms allow 25 a second."""
-    costs = Costs(commit_s=0.01, database_s=1e-9, worker_s=1e-9, caller_s=1e-9)
+    costs = Costs(commit_s=0.01, changes_s=1e-9, worker_s=1e-9, caller_s=1e-9)
     alone = rate_of_batch(costs, Shape(1, 1), 50, callers=1)
     assert alone == pytest.approx(25, rel=0.35)
     rates = [rate_of_batch(costs, Shape(n, 64), 4000, callers=64) for n in (1, 8)]
@@ -32,13 +38,13 @@ def test_one_writer_at_a_time_is_the_limit_however_many_workers_there_are() -> N
 
 
 def test_one_machine_is_shared_by_all() -> None:
-    costs = Costs(commit_s=1e-6, database_s=0.004, worker_s=0.01, caller_s=0.006)
+    costs = Costs(commit_s=1e-6, changes_s=0.004, worker_s=0.01, caller_s=0.006)
     here = rate_of_batch(costs, Shape(4, 64, one_machine=2), 1000, callers=64)
     assert 0.8 * 2 / 0.02 < here <= 2 / 0.02
 
 
 def test_cells_add_up_and_waits_grow_near_the_limit() -> None:
-    costs = Costs(commit_s=0.001, database_s=0.004, worker_s=1e-4, caller_s=0)
+    costs = Costs(commit_s=0.001, changes_s=0.004, worker_s=1e-4, caller_s=0)
     shape = Shape(2, 64)
     most = rate_of_batch(costs, shape, 2000, callers=500)
 

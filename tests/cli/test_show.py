@@ -44,7 +44,7 @@ def test_show_as_json(backburner: Program) -> None:
         )
 
     task = wait_until(under_way)
-    added = {"command", "events", "signals", "processes", "questions"}
+    added = {"command", "machine", "events", "signals", "processes", "questions"}
     assert task.keys() == TASK_KEYS | added
     assert task["command"] == "sleep 60"
     assert [event["kind"] for event in task["events"]] == ["created", "started"]

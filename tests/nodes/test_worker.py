@@ -1,6 +1,7 @@
 """X10: one address changed, and tasks run on other machines with the same promises."""
 
 import asyncio
+import socket
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from backburner import Backburner
 from backburner.model.errors import UsageError
+from backburner.model.events import EventKind
 from backburner.model.schedule import ScheduleState
 from backburner.model.states import ErrorKind, State
 from tests.nodes.conftest import NewWorker
@@ -27,7 +29,11 @@ async def test_x10_a_command_runs_on_a_worker_and_its_output_is_read_here(
     )
     await task.wait(timeout=60)
     assert (task.state, task.record.exit_code) == (State.FAILED, 3)
+    assert set(task.document()["paths"].values()) == {None}, "there is nothing of it here yet"
     assert (await task.output()).text == "here\nthis nothing\n"
+    assert all(Path(path).exists() for path in task.document()["paths"].values())
+    (started,) = [e async for e in task.events(follow=False) if e.kind is EventKind.STARTED]
+    assert started.data["machine"] == socket.gethostname()
     async for signal in session.signals():
         assert signal.task == task.id
         await signal.ack()

@@ -88,7 +88,7 @@ class Backburner:
         self.tasks = TaskService(store, self.home, self.settings, self._feed)
         if self._shared is not None:
             from backburner.runtime.artifacts import depot_of, fetch_artifact  # needs an extra
-            from backburner.runtime.mirror import Copies
+            from backburner.runtime.copies import Copies
             from backburner.runtime.remote_input import give
             from backburner.runtime.runs.elsewhere import Elsewhere
 

@@ -58,6 +58,7 @@ class Portrait:
         return {
             **self.task.document(),
             "command": shown_work(self.task.record.spec),
+            "machine": self._machine() or None,
             "events": [event_document(event) for event in self.events],
             "signals": [signal_document(signal) for signal in self.signals],
             "processes": [process.document() for process in self.processes],
@@ -113,6 +114,7 @@ class Portrait:
             ("started", _moment(record.started_at, self.now)),
             ("finished", _moment(record.finished_at, self.now)),
             ("run time", f"{took} ({within})" if took else within),
+            ("machine", self._machine()),
             ("exit code", "" if record.exit_code is None else str(record.exit_code)),
             ("attempt", phrases.tries(record)),
             ("queue", record.queue or ""),
@@ -135,6 +137,11 @@ class Portrait:
             *(("signal", _told(signal, self.now)) for signal in self.signals),
         ]
         return [[Cell(name, "dim"), Cell(value)] for name, value in facts if value]
+
+    def _machine(self) -> str:
+        """Where it runs, or ran last, in a record of many."""
+        started = [each.data for each in self.events if each.kind is EventKind.STARTED]
+        return started[-1].get("machine", "") if started else ""
 
     def _ready(self) -> str:
         record = self.task.record

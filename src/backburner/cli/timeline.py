@@ -18,6 +18,10 @@ def event_text(event: Event) -> str:
     return say(event.data) if say else ""
 
 
+def _started(data: Data) -> str:
+    return f"on {data['machine']}" if "machine" in data else ""
+
+
 def _finished(data: Data) -> str:
     error = data.get("error")
     why = error["message"] if error else data.get("summary")
@@ -62,6 +66,7 @@ def _of(name: str) -> Callable[[Data], str]:
 
 
 _SAYINGS: dict[EventKind, Callable[[Data], str]] = {
+    EventKind.STARTED: _started,
     EventKind.REQUEUED: _of("reason"),
     EventKind.FAILED_TRY: _failed_try,
     EventKind.STOP_REQUESTED: _stop_requested,

@@ -138,8 +138,11 @@ async def of_ended(task: "Task") -> dict[str, Any]:
 
 def _answer_of(task: "Task") -> dict[str, Any] | None:
     """What the server answered to which a call was passed on; None for any other call."""
+    path = task.document()["paths"]["result"]
+    if path is None:
+        return None
     try:
-        with open(task.document()["paths"]["result"], encoding="utf-8") as file:
+        with open(path, encoding="utf-8") as file:
             raw: Any = json.load(file).get("raw_output")
     except (OSError, ValueError, AttributeError):
         return None  # there was no room for it: what the record has is told

@@ -1,6 +1,6 @@
 """A task, an event and a signal as JSON: the one spelling that every surface shows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,9 +35,14 @@ def task_document(
     dropped_bytes: int,
     cursor: str,
     artifacts: Sequence[Artifact] = (),
+    is_here: Callable[[str], bool] = lambda _: True,
 ) -> dict[str, Any]:
-    """A task as JSON. The output's numbers are given apart: while it runs they are in the files."""
+    """A task as JSON. The output's numbers are given apart: while it runs they are in the files.
+
+    Paths are given of what ``is_here``: of a task on another machine there may be nothing yet.
+    """
     folder = home.attempt(task.id, task.attempt)
+    paths = {"dir": folder.path, "log": folder.log, "result": folder.result}
     progress = task.progress
     return {
         "id": task.id,
@@ -70,7 +75,7 @@ def task_document(
         "finished_at": _time(task.finished_at),
         "max_runtime_s": task.max_runtime_s,
         "output": {"bytes": output_bytes, "dropped_bytes": dropped_bytes, "cursor": cursor},
-        "paths": {"dir": folder.path, "log": folder.log, "result": folder.result},
+        "paths": {name: path if is_here(path) else None for name, path in paths.items()},
         "leftovers": task.leftovers,
         "signal": None
         if task.signal_state is None
@@ -123,10 +128,15 @@ def event_document(event: Event) -> dict[str, Any]:
 
 
 def signal_document(signal: Signal, home: Home | None = None) -> dict[str, Any]:
-    """A signal as JSON. With ``home``, one that tells of an end says where its files are (E8)."""
+    """A signal as JSON. With ``home``, one that tells of an end says where its files are (E8); not
+
+    in a record of many machines, where they are on one of those.
+    """
     attempt = signal.data.get("attempt") if signal.kind in END_SIGNALS.values() else None
-    folder = None if home is None or attempt is None else home.attempt(signal.task, attempt)
-    paths = {} if folder is None else {"paths": {"log": folder.log, "result": folder.result}}
+    paths: dict[str, Any] = {}
+    if home is not None and not home.shared and attempt is not None:
+        folder = home.attempt(signal.task, attempt)
+        paths = {"paths": {"log": folder.log, "result": folder.result}}
     return {
         "id": signal.id,
         "key": signal.key,

@@ -14,7 +14,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -22,7 +22,6 @@ from backburner.model.errors import ArtifactsUnreachable, NotFound, UsageError
 from backburner.model.events import EventKind
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.limits import ARTIFACTS_MAX, Settings
-from backburner.model.states import State
 from backburner.model.task import StoredArtifacts, Task
 from backburner.store.postgres.mirror import Mirror
 from backburner.store.postgres.node import NodeStore
@@ -54,11 +53,17 @@ class Bringer:
     """Brings the files of one node, and lists them in the record."""
 
     def __init__(
-        self, store: NodeStore, home: Home, settings: Settings, report: Callable[[str], None]
+        self,
+        store: NodeStore,
+        home: Home,
+        settings: Settings,
+        at_work: Callable[[], Collection[Task]],
+        report: Callable[[str], None],
     ) -> None:
         self._store = store
         self._home = home
         self._settings = settings
+        self._at_work = at_work
         self._report = report
         self._depot = depot_of(settings)
         self._threads = ThreadPoolExecutor(_AT_ONCE, "backburner-artifacts")
@@ -72,9 +77,10 @@ class Bringer:
         while True:
             await asyncio.sleep(_EVERY_S)
             try:
-                for task in await self._store.kept():
-                    if task.state in (State.RUNNING, State.INPUT_REQUIRED):
-                        await self._bring(task)
+                tasks = self._at_work()
+                self._forget_all_but({(task.id, task.attempt) for task in tasks})
+                for task in tasks:
+                    await self._bring(task)
                 self._again_s = _FIRST_AGAIN_S
             except Exception as error:  # noqa: BLE001 - what is missing is brought at the end
                 self._report(f"artifacts were not brought: {error}")
@@ -106,12 +112,11 @@ class Bringer:
         text = f"artifacts stay on the machine of the task, in {folder.artifacts}: {reason}"
         await self._store.note(task.id, task.attempt, EventKind.DETAIL, Facts(detail=text))
 
-    def forget(self, task_id: str) -> None:
-        """It has ended."""
-        for key in [key for key in self._brought if key[0] == task_id]:
-            del self._brought[key]
-        for key in [key for key in self._turns if key[0] == task_id]:
-            del self._turns[key]
+    def _forget_all_but(self, here: set[tuple[str, int]]) -> None:
+        for key in [key for key in self._turns if key not in here]:
+            if not self._turns[key].locked():
+                del self._turns[key]
+                self._brought.pop(key, None)
 
     def close(self) -> None:
         """What is being brought is left to whoever comes next."""

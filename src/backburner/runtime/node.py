@@ -171,6 +171,10 @@ class Node:
         """See Crew.full: the engine brings no more than there is room for."""
         return False
 
+    def at_work(self) -> list[Task]:
+        """See Crew.at_work."""
+        return self._worker.at_work()
+
     async def end_what_is_lost(self) -> None:
         """See Crew.end_what_is_lost."""
         await self._worker.end_what_is_lost()

@@ -62,6 +62,7 @@ def describe(home: Home, task: Task) -> dict[str, Any]:
         if home.shared
         else end_cursor(folder, attempt),
         artifacts=artifacts(home, task),
+        is_here=os.path.exists if home.shared else lambda _: True,
     )
 
 

@@ -62,6 +62,10 @@ class Crew(Protocol):
         """Whether something that is taken now would have to wait."""
         ...
 
+    def at_work(self) -> list[Task]:
+        """What it carries out now, as it was when it began."""
+        ...
+
     async def end_what_is_lost(self) -> None:
         """End what is over in the record: somebody took this machine for dead."""
         ...
@@ -92,8 +96,8 @@ class Station:
         self._known = asyncio.Event()
         self._carrying: set[Job] = set()
         """What was brought here and is not over."""
-        self._copier = Copier(store, home, report)
-        self._bringer = Bringer(store, home, settings, report)
+        self._copier = Copier(store, home, crew.at_work, report)
+        self._bringer = Bringer(store, home, settings, crew.at_work, report)
         store.has_left = self._has_left
         self._clockwork = Clockwork(store, home, settings, report)
         self._bell = asyncio.Event()
@@ -183,8 +187,6 @@ class Station:
                 await bell.wait()
                 bell.clear()
                 task = await insist(lambda: self._store.get(job.task), self._report)
-            self._copier.forget(job.task)
-            self._bringer.forget(job.task)
 
     async def _give_back_unheard(self, number: int, heard: Job | None) -> None:
         """The engine was lost while it brought something, which others would have to find."""

@@ -124,6 +124,10 @@ class ProcessWorker:
             return _LOOK_EVERY_S
         return min(max(0, due - clock.now()) / clock.SECOND, _LOOK_EVERY_S)
 
+    def at_work(self) -> list[Task]:
+        """What runs, and what has left processes behind."""
+        return [job.task for job in self._jobs.values()]
+
     async def end_what_is_lost(self) -> None:
         """End jobs whose attempts are over in the record: somebody took this machine for dead."""
         jobs = dict(self._jobs)  # before the look at the record, which knows of all these then

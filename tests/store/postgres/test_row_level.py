@@ -18,7 +18,8 @@ from backburner.model.schedule import NewSchedule
 from backburner.model.signals import SignalKind
 from backburner.model.states import Kind, State
 from backburner.store.postgres.connection import TENANT, Connection, connect
-from backburner.store.postgres.mirror import Mirrored
+from backburner.store.postgres.mirror import Written
+from backburner.store.postgres.pieces import Held, growth
 from backburner.store.postgres.queries import _all  # pyright: ignore[reportPrivateUsage]
 from backburner.store.postgres.reader import Reader, TenantReader
 from backburner.store.postgres.statements import Statements
@@ -52,7 +53,8 @@ async def hers(store: PostgresStore) -> PostgresStore:
     await store.note(ID, 1, EventKind.DETAIL, Facts(detail=MARK))
     await store.ask(ID, 1, "q1", MARK)
     await store.send_message(ID, ADA, MARK)
-    await store.put_output(ID, [Mirrored(1, "output", 3, [(0, MARK.encode())])], Output(3))
+    said = growth("output", Held(), [(0, MARK.encode())], len(MARK), head=9, tail=9)
+    await store.put_output(Written(ID, 1, [said], Output(len(MARK))))
     await store.create(new_task("bg_ended", title=MARK), limit=9, ending=ENDINGS["spawn"])
     await store.create(new_task("bg_waits", title=MARK), limit=9)
     await store.wish(ADA, [SignalKind.FAILED])
@@ -105,6 +107,7 @@ def values_of(name: str, text: bytes) -> dict[str, Any]:
         "sorts": [["ada", "chat", "shell", False]], "owners": [["ada"]],
         "wanted": [[ID, 1, ["running", "input_required", "queued"]]],
         "queues": "[]", "tasks": "[]", "attempts": "[]", "job_keys": "[]",
+        "streams": "[]", "beginnings": "[]", "totals": "[]",
     }  # fmt: skip
     if name == "tasks_before_begin":
         known["ids"] = [ID]
@@ -161,8 +164,8 @@ def test_x10_every_statement_that_reads_shows_nothing_of_another_owner(
 
 
 TABLES = (
-    "task", "event", "signal", "question", "message", "mirror", "channel", "wish",
-    "ended_session", "schedule", "firing", "artifacts",
+    "task", "event", "signal", "question", "message", "mirror", "mirror_piece", "channel",
+    "wish", "ended_session", "schedule", "firing", "artifacts",
 )  # fmt: skip
 HIDDEN = ("secret", "token", "node", "worker", "commitment", "procrastinate_jobs", "input", "turn")
 

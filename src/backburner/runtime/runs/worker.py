@@ -245,6 +245,10 @@ class RunWorker:
         """Whether something that is taken now would have to wait."""
         return self._places >= self.settings.tools_per_worker
 
+    def at_work(self) -> list[Task]:
+        """What runs here and is on record."""
+        return [run.task for run in self._runs.values() if run.task is not None]
+
     async def end_what_is_lost(self) -> None:
         """End runs whose attempts are over in the record: this process was taken for dead."""
         runs = [*self._runs.values()]  # before the look at the record, which knows of all of them

@@ -33,11 +33,11 @@ class TaskOutput(Document):
 
 
 class TaskPaths(Document):
-    """Where its files are, on the machine of the server."""
+    """Where its files are, on the machine of the server: nothing where they are not there."""
 
-    dir: str
-    log: str
-    result: str
+    dir: str | None
+    log: str | None
+    result: str | None
 
 
 class TaskSignal(Document):

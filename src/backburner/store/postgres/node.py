@@ -5,6 +5,7 @@ else; a claim holds only for what it still has.
 """
 
 import asyncio
+import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -77,6 +78,7 @@ class NodeStore(PostgresStore):
         super().__init__(address, connection)
         self.address = address
         self._node = node
+        self._where = {"node": node, "machine": socket.gethostname()}
         self.undecided: set[str] = set()
         """What it has taken and may hand on: nobody here is to begin it yet."""
         self._endings: set[asyncio.Task[Task | None]] = set()
@@ -181,7 +183,7 @@ class NodeStore(PostgresStore):
     # What a keeper asks of its record
 
     async def claim(self, task_id: str, attempt: int, place: Place) -> Task | None:
-        claim = Claim(task_id, attempt, place, self._node)
+        claim = Claim(task_id, attempt, place, self._node, self._where)
         return await self._writer.write_together(CLAIMS, claim)
 
     def finish(

@@ -1,6 +1,7 @@
 """What the changes of every noun share: one operation is one transaction of the writer."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from backburner.model.events import EventKind
@@ -45,6 +46,8 @@ class Changes(Looking):
 
     _writer: Writing
     _leases: LeaseClock
+    _where: Mapping[str, str] = MappingProxyType({})
+    """What the start of a task says of where that is, in a record of many machines."""
 
     async def _change(
         self, name: str, kind: EventKind, data: dict[str, Any], /, **values: Any

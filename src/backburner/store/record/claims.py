@@ -1,7 +1,7 @@
 """The beginnings of queued tasks, many at once: each with its event, in one transaction."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from backburner.model import clock
@@ -20,7 +20,9 @@ class Claim:
     attempt: int
     place: Place
     node: str | None = None
-    """The machine that must have taken it, where there are many."""
+    """The one that must have taken it, where there are many."""
+    where: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What its event says of that."""
 
 
 def claim_tasks(run: Statements, claims: Sequence[Claim]) -> list[Task | None]:
@@ -29,13 +31,11 @@ def claim_tasks(run: Statements, claims: Sequence[Claim]) -> list[Task | None]:
     rows = run.many("tasks_claim", now=now, wanted=[_row(claim) for claim in claims])
     claimed: dict[str, Task] = {}
     events: list[Sequence[Any]] = []
-    nodes = {claim.task: claim.node for claim in claims}
+    wanted = {claim.task: claim for claim in claims}
     for count, *row in rows:
         task = to_task(tuple(row))
         claimed[task.id] = task
-        told: dict[str, Any] = {"attempt": task.attempt}
-        if (node := nodes[task.id]) is not None:
-            told["node"] = node
+        told: dict[str, Any] = {"attempt": task.attempt, **wanted[task.id].where}
         events.append((task.seq, count, now, EventKind.STARTED, to_json(told)))
     if events:
         run.many("events_insert", rows=events)

@@ -31,7 +31,8 @@ class RunChanges(Changes):
         parked: bool = False,
         began_at: Instant | None = None,
     ) -> "Awaitable[Begun]":
-        begin = Begin(task, to_json(task.spec), place, limit, parked, began_at)
+        started = to_json({"attempt": 1, **self._where})
+        begin = Begin(task, to_json(task.spec), place, limit, parked, began_at, started)
         return self._writer.write_together(BEGINS, begin)
 
     async def park(self, task_id: str, attempt: int) -> Task | None:
@@ -63,6 +64,8 @@ class Begin:
     limit: int | None
     parked: bool
     began_at: Instant | None
+    started: str
+    """What the event of its start says."""
 
     @property
     def sort(self) -> tuple[str, str, Kind, bool]:
@@ -121,7 +124,7 @@ def begin_tasks(run: Statements, begins: Sequence[Begin]) -> list[Begun | Except
             task = _begun(last + len(rows) + 1, begin, now)
             rows.append(_row(task, begin))
             events.append((task.seq, 1, now, EventKind.CREATED, "{}"))
-            events.append((task.seq, 2, now, EventKind.STARTED, '{"attempt":1}'))
+            events.append((task.seq, 2, now, EventKind.STARTED, begin.started))
             answers.append((task, True))
     if rows:
         run.many("tasks_begin", rows=rows)

@@ -83,6 +83,13 @@ def tail_path(path: str, layout: Layout) -> str:
     return f"{path}.tail.{layout.tail}"
 
 
+def forget(path: str) -> None:
+    """What is in the place of the log from now on was never moved."""
+    for beside in (map_path(path), head_path(path), f"{path}.tail.1", f"{path}.tail.2"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(beside)
+
+
 @contextlib.contextmanager
 def moving(path: str) -> Generator[None]:
     """While this lasts, readers of a log whose map is not steady wait."""

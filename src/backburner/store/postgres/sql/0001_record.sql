@@ -198,11 +198,22 @@ CREATE TABLE mirror (
     attempt BIGINT NOT NULL,
     -- `marks` says how far the others were at which time.
     stream  TEXT NOT NULL CHECK (stream IN ('output', 'stderr', 'marks')),
-    total   BIGINT NOT NULL,
-    offsets BIGINT[] NOT NULL,
-    lengths BIGINT[] NOT NULL,
-    data    BYTEA NOT NULL,
+    -- How often the job itself has emptied it: what a reader had before is of no use then.
+    beginning BIGINT NOT NULL DEFAULT 0,
+    -- All that was written to it since.
+    total   BIGINT NOT NULL DEFAULT 0,
     PRIMARY KEY (task, attempt, stream)
+);
+
+-- What was written between two copies, or between several; gone when a bounded log keeps it no longer.
+CREATE TABLE mirror_piece (
+    task    BIGINT NOT NULL,
+    attempt BIGINT NOT NULL,
+    stream  TEXT NOT NULL,
+    at      BIGINT NOT NULL CHECK (at >= 0),
+    data    BYTEA NOT NULL,
+    PRIMARY KEY (task, attempt, stream, at),
+    FOREIGN KEY (task, attempt, stream) REFERENCES mirror ON DELETE CASCADE
 );
 
 -- What somebody tells a task while it runs.

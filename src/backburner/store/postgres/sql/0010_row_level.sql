@@ -71,6 +71,11 @@ CREATE POLICY of_owner ON mirror TO backburner_tenant
 USING (EXISTS (SELECT 1 FROM task WHERE task.seq = mirror.task));
 GRANT SELECT ON mirror TO backburner_tenant;
 
+ALTER TABLE mirror_piece ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_owner ON mirror_piece TO backburner_tenant
+USING (EXISTS (SELECT 1 FROM task WHERE task.seq = mirror_piece.task));
+GRANT SELECT ON mirror_piece TO backburner_tenant;
+
 ALTER TABLE artifacts ENABLE ROW LEVEL SECURITY;
 CREATE POLICY of_owner ON artifacts TO backburner_tenant
 USING (EXISTS (SELECT 1 FROM task WHERE task.seq = artifacts.task));

@@ -2,7 +2,7 @@
 
 -- name: check_server
 SELECT current_setting('server_version'), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
-       pg_database_size(current_database()), pg_total_relation_size('mirror'),
+       pg_database_size(current_database()), pg_total_relation_size('mirror_piece'),
        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
        current_setting('max_connections')::bigint, pg_is_in_recovery();
 

@@ -949,29 +949,118 @@ SELECT 1 FROM procrastinate_workers WHERE id = :number;
 -- name: node_is_known
 SELECT 1 FROM node WHERE id = :node AND worker = :number;
 
--- name: mirror_put
--- What is there of a stream now; of the attempt that runs.
-INSERT INTO mirror (task, attempt, stream, total, offsets, lengths, data)
-SELECT seq, attempt, :stream, :total, :offsets::bigint[], :lengths::bigint[], :data
-FROM task WHERE id = :id AND attempt = :attempt
-ON CONFLICT (task, attempt, stream) DO UPDATE
-SET total = excluded.total, offsets = excluded.offsets, lengths = excluded.lengths,
-    data = excluded.data
-RETURNING total;
+-- name: mirror_begin
+-- Streams of attempts that run, where the record has nothing of them.
+INSERT INTO mirror (task, attempt, stream)
+SELECT t.seq, t.attempt, w.stream
+FROM unnest(:ids::text[], :attempts::bigint[], :streams::text[], :sinces::bigint[])
+     AS w (id, attempt, stream, since)
+JOIN task t ON t.id = w.id AND t.attempt = w.attempt
+WHERE w.since = 0
+ON CONFLICT DO NOTHING
+RETURNING task;
 
--- name: task_wrote
+-- name: mirror_empty
+-- The job has done so itself: what follows begins at its first byte again.
+WITH emptied AS (
+    UPDATE mirror m SET total = 0, beginning = m.beginning + 1
+    FROM unnest(:ids::text[], :attempts::bigint[], :streams::text[], :anew::boolean[])
+         AS w (id, attempt, stream, anew)
+    JOIN task t ON t.id = w.id AND t.attempt = w.attempt
+    WHERE w.anew AND m.task = t.seq AND m.attempt = w.attempt AND m.stream = w.stream
+    RETURNING m.task, m.attempt, m.stream
+)
+DELETE FROM mirror_piece p USING emptied e
+WHERE p.task = e.task AND p.attempt = e.attempt AND p.stream = e.stream
+RETURNING p.at;
+
+-- name: mirror_take_back
+-- Small pieces at the end of streams, which become one with what follows.
+WITH taken AS (
+    DELETE FROM mirror_piece p
+    USING unnest(:ids::text[], :attempts::bigint[], :streams::text[], :sinces::bigint[],
+                 :joins::bigint[])
+          WITH ORDINALITY AS w (id, attempt, stream, since, joins, number),
+          task t, mirror m
+    WHERE t.id = w.id AND t.attempt = w.attempt
+      AND m.task = t.seq AND m.attempt = w.attempt AND m.stream = w.stream AND m.total = w.since
+      AND p.task = m.task AND p.attempt = m.attempt AND p.stream = m.stream AND p.at >= w.joins
+    RETURNING w.number, p.at, p.data
+)
+SELECT number, string_agg(data, '' ORDER BY at) FROM taken GROUP BY number;
+
+-- name: mirror_put
+-- What was written since, where the record holds as much as is thought.
+WITH grown AS (
+    UPDATE mirror m SET total = w.total
+    FROM unnest(:ids::text[], :attempts::bigint[], :streams::text[], :sinces::bigint[],
+                :totals::bigint[])
+         WITH ORDINALITY AS w (id, attempt, stream, since, total, number)
+    JOIN task t ON t.id = w.id AND t.attempt = w.attempt
+    WHERE m.task = t.seq AND m.attempt = w.attempt AND m.stream = w.stream AND m.total = w.since
+    RETURNING w.number, m.task, m.attempt, m.stream
+), added AS (
+    INSERT INTO mirror_piece (task, attempt, stream, at, data)
+    SELECT g.task, g.attempt, g.stream, n.at,
+           substring(:data::bytea FROM n.begins::integer FOR n.length::integer)
+    FROM unnest(:numbers::bigint[], :places::bigint[], :begins::bigint[], :lengths::bigint[])
+         AS n (number, at, begins, length)
+    JOIN grown g ON g.number = n.number
+)
+SELECT number FROM grown;
+
+-- name: mirror_drop
+-- What a bounded log keeps no longer.
+DELETE FROM mirror_piece p
+USING unnest(:ids::text[], :attempts::bigint[], :streams::text[], :totals::bigint[],
+             :firsts::bigint[], :ends::bigint[]) AS w (id, attempt, stream, total, first, ends),
+      task t, mirror m
+WHERE t.id = w.id AND t.attempt = w.attempt
+  AND m.task = t.seq AND m.attempt = w.attempt AND m.stream = w.stream AND m.total = w.total
+  AND p.task = m.task AND p.attempt = m.attempt AND p.stream = m.stream
+  AND p.at >= w.first AND p.at < w.ends
+RETURNING p.at;
+
+-- name: tasks_wrote
 -- How much that is, so that who lists tasks need not read it.
-UPDATE task SET output_bytes = :total, dropped_bytes = :dropped
-WHERE id = :id AND attempt = :attempt AND finished_at IS NULL
-RETURNING seq;
+UPDATE task t
+SET output_bytes = (w.value ->> 2)::bigint, dropped_bytes = (w.value ->> 3)::bigint
+FROM jsonb_array_elements(:wrote::jsonb) AS w (value)
+WHERE t.id = w.value ->> 0 AND t.attempt = (w.value ->> 1)::bigint AND t.finished_at IS NULL
+RETURNING t.seq;
+
+-- name: mirror_held
+-- What is there of an attempt, and the last bytes of each stream.
+SELECT m.stream, m.total,
+       coalesce(array_agg(p.at ORDER BY p.at) FILTER (WHERE p.at IS NOT NULL), '{}'),
+       coalesce(array_agg(length(p.data) ORDER BY p.at) FILTER (WHERE p.at IS NOT NULL), '{}'),
+       (SELECT substring(l.data FROM greatest(1, length(l.data) - 63)) FROM mirror_piece l
+        WHERE l.task = m.task AND l.attempt = m.attempt AND l.stream = m.stream
+        ORDER BY l.at DESC LIMIT 1)
+FROM mirror m JOIN task t ON t.seq = m.task
+LEFT JOIN mirror_piece p ON p.task = m.task AND p.attempt = m.attempt AND p.stream = m.stream
+WHERE t.id = :id AND m.attempt = :attempt
+GROUP BY m.task, m.attempt, m.stream;
 
 -- name: mirror_of_task
--- Of the last attempt that has written anything; not what the caller has as it is.
-SELECT m.attempt, m.stream, m.total, m.offsets, m.lengths, m.data
+-- Of the last attempt that has written anything; not what the caller has.
+SELECT m.attempt, m.stream, m.beginning, m.total, had.total IS NOT NULL, p.at, p.data
 FROM mirror m JOIN task t ON t.seq = m.task
+LEFT JOIN unnest(:attempts::bigint[], :streams::text[], :beginnings::bigint[], :totals::bigint[])
+     AS had (attempt, stream, beginning, total)
+  ON had.attempt = m.attempt AND had.stream = m.stream AND had.beginning = m.beginning
+  AND had.total <= m.total
+LEFT JOIN LATERAL (
+    SELECT greatest(at, coalesce(had.total, 0)) AS at,
+           substring(data FROM greatest(0, coalesce(had.total, 0) - at)::integer + 1) AS data
+    FROM mirror_piece
+    WHERE task = m.task AND attempt = m.attempt AND stream = m.stream
+      AND at + length(data) > coalesce(had.total, 0)
+) AS p ON true
 WHERE t.id = :id
   AND m.attempt = (SELECT max(l.attempt) FROM mirror l WHERE l.task = t.seq AND l.stream <> 'marks')
-  AND m.attempt || m.stream || m.total <> ALL(:had::text[]);
+  AND (p.at IS NOT NULL OR had.total IS NULL)
+ORDER BY m.stream, p.at;
 
 -- name: input_send
 -- To the attempt that runs; not where too much waits for it.

@@ -1,0 +1,188 @@
+"""X10: output is copied into a shared record as it is written, and read as if it were here."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from backburner.model.home import AttemptFolder, Home
+from backburner.model.task import Task
+from backburner.runtime.copies import Copies
+from backburner.runtime.mirror import Copier
+from backburner.runtime.output import read_task_bytes, read_task_output
+from backburner.store.engine import Job
+from backburner.store.postgres.node import NodeStore, open_node
+from backburner.work.log.bounder import LogBounder
+from backburner.work.shell import log_bounds
+from tests import postgres_server
+from tests.store.conformance.making import ENDINGS, PLACE, PLENTY, new_task
+from tests.store.postgres.test_database import run as ask
+
+HEAD, TAIL = 64 * 1024, 256 * 1024
+
+
+class Node:
+    """A machine with one task, whose log the test writes."""
+
+    def __init__(self, address: str, home: Home, store: NodeStore, task: Task) -> None:
+        self.address = address
+        self.home = home
+        self.store = store
+        self.task = task
+        self.folder = AttemptFolder(home.attempt(task.id, task.attempt).path)
+        os.makedirs(self.folder.path)
+        self.begin()
+
+    def begin(self) -> None:
+        """As a worker that has just started: it knows of no copies."""
+        self.store.before_end.clear()
+        self.copier = Copier(self.store, self.home, lambda: [self.task], print)
+
+    async def writes(self, data: bytes) -> None:
+        with open(self.folder.log, "ab") as log:
+            log.write(data)
+        LogBounder(self.folder.log, log_bounds(self.task.spec)).bound()
+        await self.copier.copy(self.task)
+
+    def pieces(self) -> dict[int, int]:
+        """By place, the transaction that wrote each."""
+        rows = ask(self.address, "SELECT at, xmin::text FROM mirror_piece")
+        return {int(str(at)): int(str(wrote)) for at, wrote in rows}
+
+
+@pytest.fixture
+async def node(tmp_path: Path) -> AsyncIterator[Node]:
+    address = postgres_server.server().create(fresh=True)
+    store = await open_node(address, "nd_1")
+    spec = {"command": "x", "log": [HEAD, TAIL]}
+    await store.create(new_task("bg_talks", spec=spec), limit=PLENTY)
+    await store.take(Job("bg_talks", 1))
+    task = await store.claim("bg_talks", 1, PLACE)
+    assert task is not None
+    yield Node(address, Home(tmp_path / "node", address), store, task)
+    await store.close()
+
+
+@pytest.fixture
+def reader(node: Node, tmp_path: Path) -> Callable[[], Awaitable[bytes]]:
+    """Reads what is new, as somebody who follows the task on another machine."""
+    home = Home(tmp_path / "reader", node.address)
+    copies = Copies(node.store, home)
+    cursor: list[str | None] = [None]
+
+    async def read() -> bytes:
+        task = await node.store.get(node.task.id)
+        assert task is not None
+        await copies.fetch(task)
+        chunk = read_task_output(home, task, since=cursor[0], max_chars=None, raw=True)
+        cursor[0] = chunk.cursor
+        return chunk.text.encode()
+
+    return read
+
+
+async def whole(node: Node, folder: Path) -> bytes:
+    """What somebody sees who has read nothing yet."""
+    home = Home(folder, node.address)
+    task = await node.store.get(node.task.id)
+    assert task is not None
+    await Copies(node.store, home).fetch(task)
+    return read_task_bytes(home, task).whole()
+
+
+def lines(first: int, last: int) -> bytes:
+    return b"".join(b"line %06d\n" % number for number in range(first, last))
+
+
+async def test_x10_who_follows_reads_each_byte_once(
+    node: Node, reader: Callable[[], Awaitable[bytes]], tmp_path: Path
+) -> None:
+    await node.writes(lines(0, 3))
+    assert await reader() == lines(0, 3)
+    assert await reader() == b""
+    for number in range(3, 80):
+        await node.writes(lines(number, number + 1))
+        if number % 7 == 0:
+            assert (await reader()).endswith(lines(number, number + 1))
+    assert (await reader()).endswith(lines(79, 80))
+    assert await whole(node, tmp_path / "late") == lines(0, 80)
+
+
+async def test_x10_a_full_log_costs_what_is_added_to_it(node: Node) -> None:
+    await node.writes(lines(0, 60_000))
+    before = node.pieces()
+    kept = int(str(ask(node.address, "SELECT sum(length(data)) FROM mirror_piece")[0][0]))
+    assert HEAD + TAIL <= kept <= HEAD + TAIL + 100 * 1024
+    await node.writes(lines(60_000, 60_001))
+    after = node.pieces()
+    assert len(after.items() - before.items()) == 1, "one piece was written"
+    assert len(before.items() - after.items()) <= 1, "and the oldest of the tail went"
+
+
+async def test_x10_what_a_flood_has_dropped_is_a_gap_and_all_else_is_as_on_the_machine(
+    node: Node, reader: Callable[[], Awaitable[bytes]], tmp_path: Path
+) -> None:
+    await node.writes(lines(0, 100))
+    assert await reader() == lines(0, 100)
+    await node.writes(lines(100, 100_000))
+    said = await reader()
+    assert said.endswith(lines(99_000, 100_000))
+    assert b"dropped" in said
+    await node.writes(lines(100_000, 100_010))
+    assert await reader() == lines(100_000, 100_010)
+    LogBounder(node.folder.log, log_bounds(node.task.spec)).bound(final=True)
+    await node.store.finish(node.task.id, 1, ENDINGS["succeeded"])
+    original = read_task_bytes(node.home, node.task)
+    assert await whole(node, tmp_path / "late") == original.whole()
+    await reader()
+    assert await whole(node, tmp_path / "reader") == original.whole(), "who followed has the same"
+
+
+async def test_x2_a_worker_that_comes_back_goes_on_where_the_record_is(
+    node: Node, reader: Callable[[], Awaitable[bytes]], tmp_path: Path
+) -> None:
+    await node.writes(lines(0, 5_000))
+    assert await reader() == lines(0, 5_000)
+    before = node.pieces()
+    node.begin()
+    await node.writes(lines(5_000, 5_001))
+    assert await reader() == lines(5_000, 5_001)
+    assert len(node.pieces().items() - before.items()) == 1, "nothing was copied again"
+    assert await whole(node, tmp_path / "late") == lines(0, 5_001)
+
+
+async def test_x2_a_copy_that_the_database_has_forgotten_is_made_again(
+    node: Node, tmp_path: Path
+) -> None:
+    await node.writes(lines(0, 10))
+    ask(node.address, "DELETE FROM mirror_piece")
+    ask(node.address, "UPDATE mirror SET total = 0")
+    await node.writes(lines(10, 20))
+    assert await whole(node, tmp_path / "late") == lines(0, 20)
+
+
+@pytest.mark.parametrize("longer", [False, True])
+async def test_e6_a_log_that_the_job_has_emptied_begins_anew(
+    node: Node, reader: Callable[[], Awaitable[bytes]], longer: bool, tmp_path: Path
+) -> None:
+    await node.writes(lines(0, 500))
+    assert await reader() == lines(0, 500)
+    os.truncate(node.folder.log, 0)
+    again = lines(1_000, 2_000 if longer else 1_002)
+    await node.writes(again)
+    assert await whole(node, tmp_path / "late") == again
+    said = await reader()
+    if not longer:  # else nobody could tell, also where the job runs
+        assert said.endswith(again)
+        assert b"emptied" in said
+    await node.writes(lines(7, 8))
+    assert await whole(node, tmp_path / "reader") == again + lines(7, 8)
+
+
+async def test_x10_two_who_read_at_once_have_the_same_copy(node: Node, tmp_path: Path) -> None:
+    for number in range(20):
+        await node.writes(lines(number * 100, number * 100 + 100))
+        found = await asyncio.gather(*(whole(node, tmp_path / "reader") for _ in range(5)))
+        assert set(found) == {lines(0, number * 100 + 100)}

@@ -7,6 +7,7 @@ belonged to it (keeper, guardian, jobs) has to go by itself.
 import os
 import shutil
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,13 +15,34 @@ import pytest
 from hypothesis import settings
 
 from tests import leftovers, postgres_server
-from tests.cli.nursery import Nursery
+from tests import nursery as nurseries
+from tests.nursery import Nursery
 from tests.waiting import wait_until
 
 TIME_TO_LEAVE = 30.0
 """Seconds for a keeper to notice that its home is gone and to end its jobs, grace included."""
 
 REPOSITORY = Path(__file__).resolve().parent.parent
+
+MEMORY = "/dev/shm"
+ROOM = 6 * 1024**3
+"""Bytes that the temporary files of the whole suite fit in, with much to spare."""
+
+
+def _use_memory() -> None:
+    """Temporary files lie in memory where there is room.
+
+    No test takes the power from the machine, and a home that is made, closed and removed waits for
+    a disk for longer than most tests take.
+    """
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK):
+        return
+    if shutil.disk_usage(MEMORY).free > ROOM:
+        os.environ["TMPDIR"] = MEMORY
+        tempfile.tempdir = None  # pytest has looked already
+
+
+_use_memory()
 
 # A runner that was started in the background ignores Ctrl-C, and so would every program it starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -46,7 +68,7 @@ def nothing_outlives_the_run(tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """The net below the check of each home: no process of any test is left at the end."""
     base = tmp_path_factory.getbasetemp()
     yield
-    _expect_gone(base, lambda: [str(process) for process in leftovers.strangers_of(base)])
+    _expect_gone(base, leftovers.strangers_of)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -100,12 +122,17 @@ def home(
     return path
 
 
-@pytest.fixture(scope="session")
-def nursery() -> Iterator[Nursery]:
+@pytest.fixture(scope="session", autouse=True)
+def no_nursery_outlives_the_run() -> Iterator[None]:
+    """Where a test has asked for one."""
+    yield
+    nurseries.close()
+
+
+@pytest.fixture
+def nursery() -> Nursery:
     """Where runs of the command line come from."""
-    made = Nursery()
-    yield made
-    made.close()
+    return nurseries.nursery()
 
 
 @pytest.fixture(scope="session")
@@ -120,25 +147,32 @@ def redis_server() -> Path:
 def _let_go(home: Path) -> None:
     """Remove `home`, then expect everything that belonged to it to leave."""
 
-    def remaining() -> list[str]:
-        # Again and again: a keeper that writes at this moment can put a file in the way.
-        shutil.rmtree(home, ignore_errors=True)
-        return [
-            *([f"the folder {home} cannot be removed"] if home.exists() else []),
-            *(str(process) for process in leftovers.processes_of(home)),
-        ]
-
     shutil.rmtree(home, ignore_errors=True)  # of many thousand tasks takes longer than to leave
-    _expect_gone(home, remaining)
+    _expect_gone(home, leftovers.processes_of, removed=True)
 
 
-def _expect_gone(folder: Path, remaining: Callable[[], list[str]]) -> None:
+def _expect_gone(
+    folder: Path, belonging: Callable[[Path], list[leftovers.Leftover]], *, removed: bool = False
+) -> None:
     __tracebackhide__ = True
+    left: list[str] = []
+
+    def is_gone() -> bool:
+        found = belonging(folder)
+        left[:] = map(str, found)
+        # To look at every process costs more than most of them need to end.
+        leftovers.until_ended(found, 1)
+        if removed and folder.exists():
+            # Again and again: a keeper that writes at this moment can put a file in the way.
+            shutil.rmtree(folder, ignore_errors=True)
+            left.append(f"the folder {folder} could not be removed")
+        return not left
+
     try:
         wait_until(
-            lambda: not remaining(),
+            is_gone,
             timeout=TIME_TO_LEAVE,
-            message=lambda: "left behind:\n  " + "\n  ".join(remaining()),
+            message=lambda: "left behind:\n  " + "\n  ".join(left),
         )
     except pytest.fail.Exception:
         # One leak must not disturb the tests that follow; a guardian starts its keeper again.

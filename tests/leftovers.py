@@ -5,10 +5,13 @@ or holds a file of it open: the last finds a job that cleared its environment. L
 """
 
 import contextlib
+import functools
 import os
 import re
+import select
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,10 +36,12 @@ def processes_of(folder: Path) -> list[Leftover]:
     name = re.escape(os.fsencode(folder)) + rb"(?![\w.-])"
     in_environment = re.compile(rb"(?:^|\0)BACKBURNER_HOME=" + name)
     in_text = re.compile(name)
-    ours = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
+    ours = _ourselves(os.getpid())
 
     found: list[Leftover] = []
     for pid in (int(entry) for entry in os.listdir("/proc") if entry.isdigit()):
+        if not _has_program(pid):
+            continue
         command = _read(pid, "cmdline")
         if pid not in ours and in_text.search(command):
             why = "names it in its command line"
@@ -55,6 +60,20 @@ def strangers_of(folder: Path) -> list[Leftover]:
     return [each for each in processes_of(folder) if each.pid != os.getpid()]
 
 
+def until_ended(processes: Iterable[Leftover], timeout: float) -> None:
+    """Wait until others of these have ended, or time is up."""
+    deadline = time.monotonic() + timeout
+    for each in processes:
+        if each.pid == os.getpid():
+            continue
+        with contextlib.suppress(ProcessLookupError):
+            pidfd = os.pidfd_open(each.pid)
+            try:
+                select.select([pidfd], [], [], max(0, deadline - time.monotonic()))
+            finally:
+                os.close(pidfd)
+
+
 def end_once(folder: Path) -> bool:
     """Kill every process of `folder` but this one; whether there was any."""
     found = strangers_of(folder)
@@ -62,6 +81,22 @@ def end_once(folder: Path) -> bool:
         with contextlib.suppress(ProcessLookupError):
             os.kill(each.pid, signal.SIGKILL)
     return bool(found)
+
+
+@functools.cache
+def _ourselves(pid: int) -> frozenset[int]:
+    return frozenset({pid, *(parent.pid for parent in psutil.Process(pid).parents())})
+
+
+def _has_program(pid: int) -> bool:
+    """Threads of the kernel have none, and are many; nor has what is dead."""
+    try:
+        os.readlink(f"/proc/{pid}/exe")
+    except FileNotFoundError:
+        return False
+    except OSError:  # another user's
+        pass
+    return True
 
 
 def _read(pid: int, name: str) -> bytes:

@@ -19,6 +19,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from backburner.store.postgres.migrations import migrated
 from tests.waiting import wait_until
 
 _REPOSITORY = Path(__file__).resolve().parent.parent
@@ -31,6 +32,9 @@ _SETTINGS = {
     "autovacuum": "off",
     "log_min_messages": "warning",
 }
+
+_RECORD = "record"
+"""To be copied, which is many times as quick as to make one."""
 
 _OTHERS = b"""SELECT 1 FROM pg_stat_activity
               WHERE datname = current_database() AND pid <> pg_backend_pid()"""
@@ -56,6 +60,7 @@ class Server:
         self.folder = Path(tempfile.mkdtemp(prefix="bb-pg-"))
         self.data = self.folder / "data"
         self._numbers = itertools.count()
+        self._has_record = False
         self._free: list[str] = []
         self._process: subprocess.Popen[bytes] | None = None
         self._user = "nobody" if os.geteuid() == 0 else pwd.getpwuid(os.geteuid()).pw_name
@@ -113,15 +118,28 @@ class Server:
         """Of one database."""
         return f"postgresql://test@{self._listen}:{self.port}/{database}"
 
-    def create(self, *, fresh: bool = False) -> str:
-        """An empty database, or one that holds an empty record, which is quicker; its address."""
-        if self._free and not fresh:
-            return self._free.pop()
+    def create(self) -> str:
+        """A database that holds an empty record; its address."""
+        if not self._has_record:
+            self.run(f"CREATE DATABASE {_RECORD}")
+            migrated(self.address(_RECORD)).close()
+            self._has_record = True
+        return self._copy_of(_RECORD)
+
+    def create_empty(self) -> str:
+        """One that holds nothing."""
+        return self._copy_of("template1")
+
+    def _copy_of(self, template: str) -> str:
         name = f"t{next(self._numbers)}"
-        self.run(f"CREATE DATABASE {name}")
+        self.run(f"CREATE DATABASE {name} TEMPLATE {template}")
         return self.address(name)
 
-    def drop(self, address: str) -> None:
+    def borrow(self) -> str:
+        """As `create`, for one who brings it back: it may have been another's."""
+        return self._free.pop() if self._free else self.create()
+
+    def give_back(self, address: str) -> None:
         """Empty it for the next test; whoever is connected to it is a leak."""
         with psycopg.connect(address, autocommit=True) as connection:
             wait_until(
@@ -132,6 +150,10 @@ class Server:
             if tables:
                 connection.execute(f"TRUNCATE {', '.join(tables)} RESTART IDENTITY".encode())
         self._free.append(address)
+
+    def drop(self, address: str) -> None:
+        """It is not needed any more; whoever is connected to it is sent away."""
+        self.run(f"DROP DATABASE {address.rpartition('/')[2]} WITH (FORCE)")
 
     def run(self, sql: str) -> list[tuple[object, ...]]:
         """As the administrator."""

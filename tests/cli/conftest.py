@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.golden import Golden
-from tests.cli.nursery import Nursery
 from tests.cli.program import Program
+from tests.nursery import Nursery
 
 
 @pytest.fixture

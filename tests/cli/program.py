@@ -16,7 +16,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.cli.nursery import Nursery
+from tests.nursery import Nursery
 from tests.waiting import wait_until
 
 _DRAWING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x08")

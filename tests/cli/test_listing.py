@@ -1,15 +1,18 @@
 """`ls`: what is listed, in what form, for whom."""
 
+from pathlib import Path
+
 import pytest
 
 from backburner import Backburner
 from tests.cli.golden import Golden
 from tests.cli.program import Program
-from tests.waiting import pause, wait_until
+from tests.faults.record import set_all_back
+from tests.waiting import wait_until
 
 
 @pytest.mark.slow
-def test_ls_as_a_person_sees_it(backburner: Program, golden: Golden) -> None:
+def test_ls_as_a_person_sees_it(backburner: Program, golden: Golden, home: Path) -> None:
     backburner("run", "--title", "ends well", "--wait", "--", "true")
     backburner("run", "--wait", "--", "echo no; exit 3")
     backburner("run", "--title", "never begins", "--cwd", "/nowhere", "--", "true")
@@ -20,7 +23,7 @@ def test_ls_as_a_person_sees_it(backburner: Program, golden: Golden) -> None:
     backburner("run", "--title", "evil \x1b[31m\x1b]0;title\x07 日本語", "--", "sleep 60")
     wait_until(lambda: backburner("ls", "-q", "--state", "running").out)
     golden.check("ls", backburner("ls").out)
-    pause(10, because="ages are as wide from now on, and what is cut depends on that")
+    set_all_back(home, 10)  # ages are as wide from now on, and what is cut depends on that
     with backburner.in_terminal("ls", columns=60) as terminal:
         golden.check("ls-terminal", terminal.read_to_end())
     golden.check("ls-all-sessions", backburner("ls", "--all-sessions").out)

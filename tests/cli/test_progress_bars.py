@@ -1,6 +1,7 @@
 """Progress as a bar: exact, bounded, in `ls` and `show`, and only where there is any."""
 
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,8 @@ from backburner.cli.bars import bar, fraction, percent_and_bar
 from backburner.model.task import Progress
 from tests.cli.golden import Golden
 from tests.cli.program import Program
-from tests.waiting import pause, wait_until
+from tests.faults.record import set_all_back
+from tests.waiting import wait_until
 
 BACKBURNER = f"{sys.executable} -m backburner.cli"
 numbers = st.floats(allow_nan=True, allow_infinity=True)
@@ -42,7 +44,9 @@ def test_without_a_total_there_is_none(given: Progress | None) -> None:
 
 
 @pytest.mark.slow
-def test_bars_are_shown_where_progress_is_known(backburner: Program, golden: Golden) -> None:
+def test_bars_are_shown_where_progress_is_known(
+    backburner: Program, golden: Golden, home: Path
+) -> None:
     """X5, X8."""
     backburner("run", "--id", "ended", "--title", "ended", "--cwd", "/nowhere", "--", "true")
     assert "PROGRESS" not in backburner("ls").out
@@ -52,7 +56,7 @@ def test_bars_are_shown_where_progress_is_known(backburner: Program, golden: Gol
     )  # fmt: skip
     wait_until(lambda: "PROGRESS" in backburner("ls").out)
     golden.check("ls-progress", backburner("ls").out)
-    pause(10, because="ages are as wide from now on, and what is cut depends on that")
+    set_all_back(home, 10)  # ages are as wide from now on, and what is cut depends on that
     with backburner.in_terminal("ls", columns=60) as terminal:
         golden.check("ls-progress-terminal", terminal.read_to_end())
     with backburner.in_terminal("ls", "--watch", columns=100, lines=10) as terminal:

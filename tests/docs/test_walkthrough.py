@@ -23,7 +23,7 @@ _END_ALL = "trap 'kill -9 $(jobs -p) 2>/dev/null || true' EXIT\n"
 def test_x10_every_line_of_the_walkthrough_does_what_the_page_says(home: Path) -> None:
     boxes = _BOX.findall(PAGE.read_text())
     assert len(boxes) >= 10
-    database = postgres_server.server().create(fresh=True)
+    database = postgres_server.server().create_empty()
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

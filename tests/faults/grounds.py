@@ -78,7 +78,7 @@ class SharedGround:
     def __init__(self, server: Server, homes: Sequence[Path]) -> None:
         self.victims = {"worker": 30, "workers": 10, "database": 15}
         self._server = server
-        self.address = server.create(fresh=True)
+        self.address = server.create()
         self.folder = homes[0].parent
         options = ("--dead-after", str(DEAD_AFTER_S), "--queue", "default", "--queue", QUEUE)
         self._workers = [WorkerProcess(self.address, home, *options) for home in homes]

@@ -11,7 +11,6 @@ import os
 import random
 import secrets
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -39,6 +38,7 @@ from tests.faults.application import (
 from tests.faults.functions import FLOOD_LINES
 from tests.faults.grounds import DEAD_AFTER_S, WORKERS, Ground, HomeGround, SharedGround
 from tests.faults.victims import processes_with, unique_seconds
+from tests.nursery import Forked, nursery
 from tests.postgres_server import Server
 from tests.waiting import pause, wait_until, wait_until_async
 
@@ -55,9 +55,7 @@ class Round:
     dice: random.Random
     seconds: str = field(default_factory=unique_seconds)
     log: list[str] = field(default_factory=list[str])
-    applications: dict[str, subprocess.Popen[bytes]] = field(
-        default_factory=dict[str, "subprocess.Popen[bytes]"]
-    )
+    applications: dict[str, Forked] = field(default_factory=dict[str, Forked])
 
     @property
     def session(self) -> str:
@@ -89,11 +87,15 @@ class Round:
 
     def start(self, name: str) -> None:
         """Start an application, again where it was killed."""
-        command = [sys.executable, "-m", "tests.faults.application", self.ground.address]
-        command += [str(self.folder), name, self.seconds, str(self.number)]
+        words = [self.ground.address, str(self.folder), name, self.seconds, str(self.number)]
         with (self.folder / f"{name}.log").open("ab") as log:
-            self.applications[name] = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=REPOSITORY
+            self.applications[name] = nursery().start(
+                "tests.faults.application",
+                *words,
+                cwd=REPOSITORY,
+                stdin=subprocess.DEVNULL,
+                stdout=log.fileno(),
+                stderr=log.fileno(),
             )
 
     def collect(self, name: str) -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.nursery import Nursery
 from tests.cli.program import Program, Terminal
+from tests.nursery import Nursery
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow

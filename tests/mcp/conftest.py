@@ -2,15 +2,15 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.mcp.client import REPOSITORY
+from tests.mcp.client import MCP, REPOSITORY
+from tests.nursery import Forked, nursery
 
-Serve = Callable[..., "tuple[str, subprocess.Popen[str]]"]
+Serve = Callable[..., "tuple[str, Forked]"]
 
 
 @pytest.fixture
@@ -22,12 +22,11 @@ def no_session_from_outside(home: Path, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.fixture
 def serve_http(home: Path) -> Iterator[Serve]:
     """Starts a program that prints its address as JSON; answers that, and its process."""
-    running: list[subprocess.Popen[str]] = []
+    running: list[Forked] = []
 
-    def start(*words: str) -> tuple[str, subprocess.Popen[str]]:
-        process = subprocess.Popen(
-            [sys.executable, *words], stdout=subprocess.PIPE, encoding="utf-8", cwd=REPOSITORY
-        )
+    def start(*words: str) -> tuple[str, Forked]:
+        assert words[0] == "-m"
+        process = nursery(MCP).start(*words[1:], cwd=REPOSITORY, stdin=subprocess.DEVNULL, stderr=2)
         running.append(process)
         assert process.stdout is not None
         return json.loads(process.stdout.readline())["url"], process

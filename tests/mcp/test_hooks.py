@@ -12,8 +12,8 @@ from backburner import sync
 from backburner.mcp.hooks import HOOKS, occasion, read_input
 from backburner.mcp.naming import session_name
 from tests.cli.golden import Golden
-from tests.cli.nursery import Nursery
 from tests.cli.program import COMMAND, Program
+from tests.nursery import Nursery
 
 
 @pytest.fixture

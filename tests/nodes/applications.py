@@ -5,8 +5,10 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
+
+from tests.conftest import REPOSITORY
+from tests.nursery import nursery
 
 
 class ApplicationProcess:
@@ -16,25 +18,23 @@ class ApplicationProcess:
         self._log = home.parent / f"{home.name}.log"
         environment = {**os.environ, "BACKBURNER_HOME": str(home), **settings}
         with open(self._log, "ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.nodes.application", address],
-                env=environment,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
+            self.process = nursery().start(
+                "tests.nodes.application",
+                address,
+                environment=environment,
+                cwd=REPOSITORY,
+                stderr=log.fileno(),
             )
         assert self._line() == "open", self._log.read_text()
 
     def _line(self) -> str:
         assert self.process.stdout is not None
-        return self.process.stdout.readline().strip()
+        return self.process.stdout.readline().decode().strip()
 
     def ask(self, *starts: tuple[str, str, dict[str, str]]) -> None:
         """Start these at once: a session, a tool, its arguments."""
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(starts) + "\n")
-        self.process.stdin.flush()
+        self.process.stdin.write(json.dumps(starts).encode() + b"\n")
 
     def answers(self) -> list[str]:
         """The ids of what it was asked to start, or codes of errors."""

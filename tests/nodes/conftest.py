@@ -14,9 +14,17 @@ NewWorker = Callable[..., WorkerProcess]
 NewApplication = Callable[..., ApplicationProcess]
 
 
+NO_RECORD = pytest.mark.parametrize("address", ["no record"], indirect=True)
+"""For a test that begins with an empty database."""
+
+
 @pytest.fixture
-def address() -> str:
-    return postgres_server.server().create(fresh=True)
+def address(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Of an empty record."""
+    server = postgres_server.server()
+    made = server.create_empty() if hasattr(request, "param") else server.create()
+    yield made
+    server.drop(made)
 
 
 @pytest.fixture

@@ -25,6 +25,8 @@ from tests.postgres_server import Server
 from tests.waiting import pause_async, wait_until_async
 
 DEAD_AFTER_S = 4
+IMPATIENT = "?options=-c%20idle_in_transaction_session_timeout%3D3s"
+"""Ten seconds where nothing is said."""
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,7 @@ def server(network: Network) -> Iterator[Server]:
 
 @pytest.fixture
 def address(server: Server) -> str:
-    return server.create(fresh=True)
+    return server.create()
 
 
 @pytest.fixture
@@ -119,10 +121,10 @@ async def test_x2_whoever_is_cut_off_in_the_middle_of_a_write_does_not_keep_the_
     bb: Backburner, network: Network, address: str
 ) -> None:
     """The lock of the writers is given up by the database, not by who holds it."""
-    for _ in range(3):
+    for impatience in ("", IMPATIENT, IMPATIENT):
         machine = network.machine()
         writer = await asyncio.create_subprocess_exec(
-            *machine.enter, sys.executable, "-m", "tests.nodes.busy_writer", address,
+            *machine.enter, sys.executable, "-m", "tests.nodes.busy_writer", address + impatience,
             cwd=REPOSITORY, stdout=asyncio.subprocess.PIPE,
         )  # fmt: skip
         assert writer.stdout is not None

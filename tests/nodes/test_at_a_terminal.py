@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from backburner import Backburner, State
-from tests.cli.nursery import Nursery
 from tests.cli.program import Program
 from tests.mcp.client import about, as_task, connected, program, until
 from tests.mcp.wrap.conftest import WRAPPED, appear
 from tests.nodes.conftest import NewWorker
+from tests.nursery import Nursery
 
 pytestmark = [pytest.mark.slow]
 

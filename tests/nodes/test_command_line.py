@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.nursery import Nursery
 from tests.cli.program import COMMAND, Program, Result
-from tests.nodes.conftest import NewWorker
+from tests.nodes.conftest import NO_RECORD, NewWorker
+from tests.nursery import Nursery
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow]
@@ -147,6 +147,7 @@ def test_a_database_that_is_not_there_is_an_error_in_two_lines(backburner: Caref
     assert (wrong.code, "is not one" in wrong.err) == (1, True)
 
 
+@NO_RECORD
 def test_db_migrate_and_check_say_what_they_did_and_found(
     backburner: Careful, address: str
 ) -> None:

@@ -44,7 +44,7 @@ def two_workers(
     own_server: Server, new_home: Callable[[], Path]
 ) -> Iterator[tuple[str, list[WorkerProcess]]]:
     """The address of their record, and they."""
-    address = own_server.create(fresh=True)
+    address = own_server.create()
     workers = [
         WorkerProcess(
             address, new_home(), "--dead-after", str(DEAD_AFTER_S), "--queue", name, "--queue",

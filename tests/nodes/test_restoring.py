@@ -26,7 +26,7 @@ def dumped(address: str, file: Path) -> None:
 
 def restored(file: Path) -> str:
     """The address of a new database with what the back-up holds."""
-    address = postgres_server.server().create(fresh=True)
+    address = postgres_server.server().create_empty()
     program = postgres_server.program("pg_restore")
     subprocess.run(
         [program, "--exit-on-error", "--no-owner", f"--dbname={address}", file], check=True

@@ -12,10 +12,10 @@ import pytest
 
 from backburner import Backburner, State, sync
 from backburner.serve import Binding, serving
-from tests.cli.nursery import Nursery
 from tests.cli.program import Program
 from tests.mcp.client import MODERN, connected, program, text_of
-from tests.nodes.conftest import NewWorker
+from tests.nodes.conftest import NO_RECORD, NewWorker
+from tests.nursery import Nursery
 from tests.serve.client import Api, Streamed
 from tests.waiting import wait_until, wait_until_async
 
@@ -119,6 +119,7 @@ def examined(backburner: Program) -> dict[str, tuple[str, str]]:
     return found
 
 
+@NO_RECORD
 def test_doctor_finds_what_is_wrong_with_the_machines(
     backburner: Program, address: str, new_worker: NewWorker
 ) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.nursery import Forked, nursery
 from tests.waiting import wait_until
 
 
@@ -27,10 +28,8 @@ class WorkerProcess:
         self.home = home
         self._folder = folder
         self._log = home.parent / f"{home.name}.log"
-        self._command = [
-            *enter, sys.executable, "-m", "backburner.cli", "worker", "--home", str(home),
-            "--concurrency", "8", *options,
-        ]  # fmt: skip
+        self._enter = enter
+        self._words = ["worker", "--home", str(home), "--concurrency", "8", *options]
         self._environment = {**os.environ, "BACKBURNER_DATABASE": address, **settings}
         self.start()
 
@@ -43,14 +42,27 @@ class WorkerProcess:
         """Start it, whoever it has to wait for."""
         self._begins = self.said().count("takes on")
         with open(self._log, "ab") as log:
-            self.process = subprocess.Popen(
-                self._command,
-                env=self._environment,
+            self.process = self._started(log.fileno())
+
+    def _started(self, log: int) -> "subprocess.Popen[bytes] | Forked":
+        if not self._enter and nursery().fits(self._environment):
+            return nursery().start(
+                "backburner.cli",
+                *self._words,
+                environment=self._environment,
                 cwd=self._folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
             )
+        return subprocess.Popen(
+            [*self._enter, sys.executable, "-m", "backburner.cli", *self._words],
+            env=self._environment,
+            cwd=self._folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
 
     def until_ready(self) -> None:
         """Wait until it takes tasks on; it must not have ended."""

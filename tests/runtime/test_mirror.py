@@ -54,7 +54,7 @@ class Node:
 
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[Node]:
-    address = postgres_server.server().create(fresh=True)
+    address = postgres_server.server().create()
     store = await open_node(address, "nd_1")
     spec = {"command": "x", "log": [HEAD, TAIL]}
     await store.create(new_task("bg_talks", spec=spec), limit=PLENTY)

@@ -4,13 +4,14 @@ So nothing is listed twice, and a new option is completed as soon as it exists.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import typer
 
 from backburner.cli.program import build
 from backburner.model.states import State
+from backburner.model.values import value
 
 _ENDS_ONLY_ACTIVE = ("stop", "wait", "send", "attach")
 """Commands that are for tasks which have not ended."""
@@ -25,7 +26,7 @@ Kind = str
 `words:` with the words, `free` for what nobody can guess, or nothing at all."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Option:
     """One option."""
 
@@ -35,7 +36,7 @@ class Option:
     """Empty for a flag."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Command:
     """A command, or a verb of one."""
 

@@ -1,14 +1,13 @@
 """The key that leaves an attached terminal, in every way in which a terminal may send it."""
 
-from dataclasses import dataclass
-
 from backburner.model.errors import UsageError
+from backburner.model.values import value
 
 _ALLOWED = "ABCDEFGHKLNOPQRSTUVWXYZ\\]^_"
 """Not I, J, M and [: those are Tab, Enter and the begin of every arrow key."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class DetachKey:
     """Control and a character."""
 

@@ -7,13 +7,13 @@ task on another machine the record tells all: its output is copied there.
 import asyncio
 import sys
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Self
 
 from backburner.app import Backburner, Task
 from backburner.cli import say, terminal, textwidth
+from backburner.model.values import value
 from backburner.runtime.outages import endured
 from backburner.work.linux import Inotify, Watch
 from backburner.work.log.fold import fold
@@ -24,7 +24,7 @@ _FLOOR_S = 0.05
 _WITHOUT_INOTIFY_S = 0.2
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reading:
     """What is read, and how."""
 

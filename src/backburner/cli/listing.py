@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from backburner.cli import bars, phrases, say, terminal
 from backburner.cli.place import Place, place
@@ -11,6 +10,7 @@ from backburner.model import clock
 from backburner.model.errors import BackburnerError, UsageError
 from backburner.model.states import State
 from backburner.model.task import Task
+from backburner.model.values import value
 from backburner.runtime.glance import Glance
 from backburner.store.protocol import Scope
 
@@ -18,7 +18,7 @@ RECENT = 50
 _BAR_COLUMNS = 10
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Listing:
     """What `ls` is asked for."""
 

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backburner.cli import say
 from backburner.cli.guard import details_belong_to
 from backburner.model.home import Home
 from backburner.model.limits import DEFAULT_OWNER, DEFAULT_SESSION
+from backburner.model.values import value
 from backburner.runtime.home import home_of, owner_here
 from backburner.store.protocol import Scope
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from backburner.app import Backburner, Session
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Place:
     """The home and the session that the options and the environment name."""
 

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -25,6 +24,7 @@ from backburner.model.limits import DEFAULT_SESSION
 from backburner.model.questions import Question
 from backburner.model.signals import INBOX, Signal, SignalState
 from backburner.model.task import preview
+from backburner.model.values import value
 from backburner.model.watching import Watching, ready_when
 from backburner.runtime.allowance import limits_in_force
 from backburner.runtime.processes import ProcessUse, processes_of
@@ -39,7 +39,7 @@ _RESULT_CHARS = 200
 _MARGIN = "  "
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Portrait:
     """A task and all that belongs to it, as of one moment."""
 

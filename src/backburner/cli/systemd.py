@@ -6,14 +6,15 @@ Every answer may be "there is none here": containers, other init systems, macOS.
 import os
 import pwd
 import subprocess
-from dataclasses import dataclass
+
+from backburner.model.values import value
 
 _PATIENCE_S = 15.0
 
 LINGER_FOLDER = "/var/lib/systemd/linger"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Answer:
     """What a program said."""
 
@@ -51,7 +52,7 @@ def user_manager() -> Answer:
     return ask("systemctl", "--user", "show-environment")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Logind:
     """What logind does when this user logs out."""
 

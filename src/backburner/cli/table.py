@@ -4,15 +4,16 @@ Our own, because the library for it takes longer to load than `backburner ls` ma
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from backburner.cli.terminal import paint
 from backburner.cli.textwidth import clean, columns_of, cut
+from backburner.model.values import value
 
 _GAP = "  "
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Cell:
     """What stands in one place, and its colour."""
 
@@ -20,7 +21,7 @@ class Cell:
     colour: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Column:
     """One column and how it gives way when the terminal is narrow."""
 

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 from collections.abc import Generator
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any, NoReturn, cast
 
@@ -15,10 +14,11 @@ from backburner.model.clock import parse_duration
 from backburner.model.errors import LimitReached, StoreFull, UsageError
 from backburner.model.home import AttemptFolder, resolve_home
 from backburner.model.limits import QUESTION_MAX_CHARS, RESULT_MAX_BYTES, Settings
+from backburner.model.values import value
 from backburner.work.reporting import append, report_path
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Place:
     """Where the script runs: in a job, which may have to be one of a certain home and session."""
 

@@ -8,7 +8,6 @@ nothing at present is asked again when it says; a platform that is away, more an
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backburner.gateway import wording
@@ -26,6 +25,7 @@ from backburner.model.followup import Later as NotNow
 from backburner.model.signals import END_SIGNALS, GIVEN_UP, INBOX, Signal, SignalKind, SignalState
 from backburner.model.states import Kind, State
 from backburner.model.task import preview
+from backburner.model.values import value
 from backburner.store.protocol import Scope
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ _LAST_LINES = 10
 _PRINTED_CHARS = 1_200
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class News:
     """One signal, in words."""
 

@@ -15,6 +15,7 @@ from backburner.gateway.memory import Memory
 from backburner.gateway.platform import Button, Limits, Message, Press
 from backburner.gateway.posting import Lines
 from backburner.model.ids import id_for
+from backburner.model.values import value
 from backburner.store.protocol import Scope
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from backburner.gateway.talking import Talking
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Rights:
     """What people on the list may do, and where."""
 

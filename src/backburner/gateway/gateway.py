@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backburner.gateway.cards import EDIT_EVERY_S, Cards
@@ -19,6 +18,7 @@ from backburner.gateway.people import People
 from backburner.gateway.platform import Platform
 from backburner.gateway.posting import PEOPLE_READ, Lines, Pace
 from backburner.gateway.talking import Agents, Talking
+from backburner.model.values import value
 from backburner.runtime.sole import sole
 from backburner.work.tools.own_folder import as_name
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from backburner.app import Backburner
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Setup:
     """What whoever starts a gateway chooses."""
 

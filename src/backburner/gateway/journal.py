@@ -11,11 +11,11 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, cast
 
 from backburner.gateway.letters import Letter, place_document, place_of
 from backburner.gateway.platform import Message, Person, Place, Press
+from backburner.model.values import value
 
 KNOWN_MAX = 5_000
 """Of what was heard, and of signals that were told: a platform repeats the last ones only."""
@@ -30,7 +30,7 @@ _BYTES_MAX = 16 * 1024 * 1024
 Entry = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Card:
     """The post that shows a task while it runs."""
 
@@ -41,7 +41,7 @@ class Card:
     post: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Unfinished:
     """Something that was heard before the gateway was killed."""
 

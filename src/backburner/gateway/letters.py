@@ -4,11 +4,11 @@ It has a name of its own, so that it can be recorded before it is sent, continue
 it off, and recognised when somebody wants to say the same again.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from backburner.gateway.platform import Button, Limits, Place
 from backburner.gateway.splitting import cut
+from backburner.model.values import value
 
 PARTS_MAX = 8
 """Posts of one letter: what is longer than that nobody reads in a chat."""
@@ -16,7 +16,7 @@ PARTS_MAX = 8
 _REST = "[the rest is left out]"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class File:
     """A file that goes with a letter: below one of the folders that it may come from."""
 
@@ -24,7 +24,7 @@ class File:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Letter:
     """What is said, in which place, and what the session has been told when it is said."""
 

@@ -6,7 +6,8 @@ reaches to the end.
 """
 
 import re
-from dataclasses import dataclass
+
+from backburner.model.values import value
 
 FENCE = "```"
 
@@ -16,21 +17,21 @@ _UNSENDABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _THIRD_TICK_FOLLOWS = re.compile(r"`(?=``)")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Plain:
     """Words, as they are."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Code:
     """A few words of code within a line."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Block:
     """Lines of code, without their fences."""
 

@@ -8,9 +8,10 @@ import contextlib
 import json
 import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal, cast
 
+from backburner.model.values import value
 from backburner.store.protocol import Scope
 from backburner.work.tools.own_folder import own_folder
 
@@ -35,7 +36,7 @@ _OTHER_LINE_ENDS = re.compile(r"[\x7f-\x9f\u2028\u2029]")
 Who = Literal["user", "you", "note"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Said:
     """One of them."""
 

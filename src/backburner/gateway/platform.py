@@ -6,14 +6,15 @@ Everything that comes from a platform is hostile.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+from backburner.model.values import value
 
 ACTION_BYTES = 64
 """Of a button's action: what Telegram takes, the least of all."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Place:
     """Where people talk: a chat, or a thread in it. Ids are the platform's own."""
 
@@ -21,7 +22,7 @@ class Place:
     thread: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Person:
     """Who talks. The id is what counts: anybody can change their name."""
 
@@ -29,7 +30,7 @@ class Person:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Upload:
     """A file that came with a message. Fetched when somebody wants it."""
 
@@ -41,7 +42,7 @@ class Upload:
     """At most so many bytes; more is `Refused`."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Message:
     """Something that a person wrote. A command is ``/name arguments`` however it was entered."""
 
@@ -53,7 +54,7 @@ class Message:
     uploads: tuple[Upload, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Press:
     """Somebody pressed a button of ours."""
 
@@ -68,7 +69,7 @@ class Press:
 Heard = Message | Press
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Button:
     """Something to press below a post."""
 
@@ -76,7 +77,7 @@ class Button:
     action: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Enclosure:
     """A picture or another file that goes out."""
 
@@ -90,7 +91,7 @@ class Enclosure:
         return self.media_type in {"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Post:
     """One message of ours, within the limits of its platform."""
 
@@ -103,7 +104,7 @@ class Post:
     enclosure: Enclosure | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Limits:
     """What one message of a platform holds."""
 
@@ -114,7 +115,7 @@ class Limits:
     edits: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class MenuEntry:
     """A command, as the menu of a platform shows it."""
 

@@ -10,13 +10,13 @@ import mimetypes
 import os
 from collections import OrderedDict
 from collections.abc import Awaitable, Coroutine, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from backburner.gateway.journal import Journal
 from backburner.gateway.letters import File, Letter
 from backburner.gateway.media import read_file
 from backburner.gateway.platform import Enclosure, Later, Place, Platform, Post, Refused
+from backburner.model.values import value
 
 _log = logging.getLogger("backburner.gateway")
 
@@ -36,7 +36,7 @@ _TURN_WAIT_S = 5.0
 _LINES_MAX = 1_000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Pace:
     """How fast posts may follow each other in one place: what the strictest platform allows."""
 

@@ -1,10 +1,10 @@
 """The commands of a chat, for every platform: their names, what they do, and their menu. Pure."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backburner.gateway.platform import MenuEntry
+from backburner.model.values import value
 
 if TYPE_CHECKING:
     from backburner.gateway.desk import Request
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Action = Callable[["Request"], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Command:
     """One of them."""
 

@@ -9,7 +9,6 @@ import os
 import sys
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -23,6 +22,7 @@ from backburner.gateway.people import LocalPerson
 from backburner.gateway.platform import Heard, Limits, MenuEntry, Message, Person, Place, Post
 from backburner.gateway.registry import Commands
 from backburner.gateway.wording import safe
+from backburner.model.values import value
 
 PROMPT = "› "
 THINKING = "thinking… › "
@@ -35,7 +35,7 @@ Tasks = Callable[[], Awaitable[Sequence[tuple[str, str]]]]
 """Ids and titles of the tasks that a command may mean, newest first."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Behind:
     """What the terminal needs to know of what is behind it."""
 

@@ -10,12 +10,13 @@ import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
 
 from backburner.keeper.guardian import STAY
 from backburner.model.home import Home, resolve_home
 from backburner.model.limits import Settings
+from backburner.model.values import value
 from backburner.store.sqlite.filesystem import ALLOW
 
 _TEXT = """\
@@ -48,7 +49,7 @@ _KEPT = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Unit:
     """The unit of one home."""
 

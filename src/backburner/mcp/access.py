@@ -7,13 +7,13 @@ its token allows.
 
 import asyncio
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from backburner.model.address import LOOPBACK, is_loopback
 from backburner.model.errors import NotAllowed, UsageError
 from backburner.model.policy import Role
 from backburner.model.tokens import text_in
+from backburner.model.values import value
 from backburner.runtime.home import owner_here
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _LOOK_AGAIN_S = 2.0
 """A stream can stay open for hours; its token may be taken back."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Admission:
     """What a request may touch."""
 
@@ -76,9 +76,9 @@ class TokenDoor:
 
 
 def _shown(scope: "Scope") -> str:
-    for name, value in scope["headers"]:
+    for name, said in scope["headers"]:
         if name == b"authorization":
-            return text_in(value.decode("latin-1"))
+            return text_in(said.decode("latin-1"))
     return ""
 
 

@@ -7,7 +7,6 @@ of others it is where the server was started, which coding agents do in the work
 import asyncio
 import os
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcp.shared.exceptions import MCPError
@@ -18,6 +17,7 @@ from pydantic import ValidationError
 from backburner.mcp.access import admission_of
 from backburner.mcp.extension import is_modern
 from backburner.mcp.naming import folder_of, session_name
+from backburner.model.values import value
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
@@ -32,7 +32,7 @@ _REMEMBERED = 1024
 """Connections over HTTP whose roots are known, and sessions whose tool sets are kept."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Client:
     """One that is served."""
 

@@ -9,12 +9,13 @@ import json
 import os
 import select
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, cast
 
 from backburner.mcp.naming import session_name
 from backburner.model.errors import UsageError
 from backburner.model.limits import DEFAULT_SESSION, SIGNAL_LEASE_S
+from backburner.model.values import value
 
 if TYPE_CHECKING:
     from backburner.app import Backburner
@@ -51,7 +52,7 @@ def _keyed(key: str) -> Form:
     return lambda _, text: json.dumps({key: text})
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Hook:
     """How one coding agent is told something."""
 
@@ -88,7 +89,7 @@ HOOKS: Mapping[str, Hook] = {
 """By the name that is given to `--hook`."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Occasion:
     """One time that a hook is run."""
 

@@ -3,10 +3,10 @@
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from backburner.model.errors import UsageError
+from backburner.model.values import value
 
 LEAST_MEMORY = 1024 * 1024
 """No program starts with less."""
@@ -17,7 +17,7 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE | re.AS
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Allowance:
     """What a job and all that it starts may use. None is as much as there is."""
 

@@ -1,11 +1,11 @@
 """Channels: where signals are pushed to, beside the inbox that consumers pull from."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from enum import StrEnum
 
 from backburner.model.errors import UsageError
 from backburner.model.signals import INBOX, NOTIFY, SignalKind
+from backburner.model.values import value
 
 TARGET_MAX_CHARS = 8000
 
@@ -31,7 +31,7 @@ class ChannelKind(StrEnum):
     """A notification on the owner's screen."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Channel:
     """Where the signals of an owner, or of one session, go as well."""
 

@@ -1,7 +1,6 @@
 """A task, an event and a signal as JSON: the one spelling that every surface shows."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from backburner.model.allowance import Allowance
@@ -12,13 +11,14 @@ from backburner.model.home import Home
 from backburner.model.questions import Question
 from backburner.model.signals import END_SIGNALS, Signal
 from backburner.model.task import Task
+from backburner.model.values import value
 
 
 def _time(instant: Instant | None) -> str | None:
     return None if instant is None else rfc3339(instant)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Artifact:
     """A file that a job has added to its task."""
 

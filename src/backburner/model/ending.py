@@ -5,7 +5,7 @@ exit code that contradict each other cannot be written.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from backburner.model.states import ErrorKind, State
@@ -98,7 +98,7 @@ class Ending:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class JobSpelling:
     """An ending as `manage_bg_jobs` shows it: a status and at most one flag."""
 
@@ -109,7 +109,7 @@ class JobSpelling:
     """-1 where the job has no exit code of its own; None means the task's own."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class EndingSpelling:
     """One row of the table of endings: the same end in every tool set's words."""
 

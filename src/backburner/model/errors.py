@@ -26,8 +26,9 @@ BackburnerError
 └── ArtifactsUnreachable  artifacts    the place where artifacts lie does not answer, or not to us
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
+
+from backburner.model.values import value
 
 
 class BackburnerError(Exception):
@@ -195,7 +196,7 @@ class ArtifactsUnreachable(BackburnerError):
     code = "artifacts"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Spelling:
     """How one error code is said on each surface."""
 

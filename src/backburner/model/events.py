@@ -1,10 +1,10 @@
 """Events: the numbered history of a task, which the timeline and every stream are read from."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from backburner.model.clock import Instant
+from backburner.model.values import value
 
 
 class EventKind(StrEnum):
@@ -47,7 +47,7 @@ class EventKind(StrEnum):
     FINISHED = "finished"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Event:
     """One thing that happened to one task."""
 

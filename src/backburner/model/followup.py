@@ -1,7 +1,8 @@
 """What whoever follows a session up may answer: done, or later."""
 
 import math
-from dataclasses import dataclass
+
+from backburner.model.values import value
 
 BUSY_WAIT_S = 1.0
 """How soon a session that was busy is asked again."""
@@ -10,7 +11,7 @@ LONGEST_WAIT_S = 86400.0
 """Who is busy for longer is asked every day."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Later:
     """Returned by a callback: not now, ask again after so many seconds. It counts as no failure."""
 

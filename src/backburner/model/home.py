@@ -21,7 +21,7 @@ tasks/ID.ATTEMPT/  output.log, stderr.log, marks, input (a socket), and wrapper,
 
 import os
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from backburner.model.database import is_database, without_password
@@ -96,7 +96,7 @@ class AttemptFolder:
         return f"{self.path}/result.json"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Home:
     """The folder that holds everything of one Backburner."""
 

@@ -1,10 +1,10 @@
 """What a job reads from, and the size of its terminal."""
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 
 from backburner.model.errors import UsageError
+from backburner.model.values import value
 
 
 class Input(StrEnum):
@@ -32,7 +32,7 @@ _MOST_CELLS = 9999
 _SIZE = re.compile(r"(\d{1,4})x(\d{1,4})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class WindowSize:
     """The size of a terminal."""
 

@@ -3,7 +3,9 @@
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
+
+from backburner.model.values import value
 
 DEFAULT_MAX_RUNTIME_S = 3600.0
 """An hour (A2): long enough for a build, short enough that a forgotten job ends the same day."""
@@ -69,7 +71,7 @@ AGENT_DEPTH_MAX = 2
 multiplies the bill."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Settings:
     """What a home may be told to do differently: keyword arguments, or `BACKBURNER_…` variables.
 

@@ -1,14 +1,13 @@
 """Messages: what somebody tells a task while it runs, and what it tells its session."""
 
-from dataclasses import dataclass
-
 from backburner.model.clock import Instant
 from backburner.model.signals import NewSignal, SignalKind, tell_key
 from backburner.model.task import Task
 from backburner.model.telling import said_text
+from backburner.model.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Message:
     """One thing that was sent to a task. Each reaches it once, in the order of their numbers."""
 

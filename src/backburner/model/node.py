@@ -1,8 +1,9 @@
 """Nodes: processes on many machines that carry out work of one record."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from backburner.model.values import value
 
 
 class NodeKind(StrEnum):
@@ -14,7 +15,7 @@ class NodeKind(StrEnum):
     """A program that carries out tools and agents in itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Node:
     """What one says of itself."""
 
@@ -34,7 +35,7 @@ class Node:
     """It takes on nothing more."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class SeenNode:
     """One as the record sees it."""
 
@@ -48,7 +49,7 @@ class SeenNode:
     """Its clock, of that of the database, when it last said who it is."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Offer:
     """A tool or an agent that can be asked for by name."""
 

@@ -1,13 +1,13 @@
 """When a task may start: after others, in a queue, before others, again after a failure."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Any
 
 from backburner.model.clock import Instant, rfc3339
 from backburner.model.ending import Ending
 from backburner.model.errors import UsageError
 from backburner.model.states import ErrorKind
+from backburner.model.values import value
 
 FIRST_RETRY_S = 1.0
 LONGEST_RETRY_S = 300.0
@@ -26,7 +26,7 @@ RETRIED = frozenset(ErrorKind) - {ErrorKind.SPAWN}
 """Failures that a further attempt may mend. What cannot be started will not start then either."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Order:
     """What a new task has to wait for, and how often it is tried."""
 
@@ -82,7 +82,7 @@ ANY_TIME = Order()
 """Start at once, and try once."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Queue:
     """A line that tasks wait in."""
 
@@ -105,7 +105,7 @@ class Queue:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Wait:
     """What keeps a queued task from starting; of several reasons all are given."""
 
@@ -161,7 +161,7 @@ def check_queue(name: str, width: int) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class OwnerLimit:
     """How many tasks of an owner may run at once, on all machines together."""
 

@@ -1,11 +1,12 @@
 """What a tool or an agent gives back, and the pictures that go with it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from backburner.model.values import value
 
-@dataclass(frozen=True, slots=True)
+
+@value
 class Image:
     """A picture that travels with a result."""
 
@@ -14,7 +15,7 @@ class Image:
     name: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Outcome:
     """How a call ended by itself. A tool may return one, or just its result.
 

@@ -1,9 +1,9 @@
 """What a caller may do: one table of modes and roles, which every handle asks before it acts."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from backburner.model.errors import NotAllowed, UsageError
+from backburner.model.values import value
 
 DRY_RUN = "[dry-run]"
 """How everything begins that a dry run says."""
@@ -67,7 +67,7 @@ _WHY: dict[Mode | Role, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Policy:
     """What the holder of a handle may do."""
 

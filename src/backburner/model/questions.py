@@ -1,11 +1,11 @@
 """Questions that a running task asks, or that are asked about it, and the answers to them."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from backburner.model.clock import Instant
 from backburner.model.errors import UsageError
 from backburner.model.limits import QUESTION_MAX_CHARS
+from backburner.model.values import value
 
 APPROVAL_SCHEMA = {"enum": ["yes", "no"]}
 """What the answer to an approval has to be."""
@@ -16,7 +16,7 @@ def is_yes(answer: str) -> bool:
     return answer.strip().strip('"') == "yes"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Question:
     """One question of a task, or about it: open until it is answered, withdrawn, or the end."""
 

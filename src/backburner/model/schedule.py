@@ -5,7 +5,6 @@ looks at the clock, and however late.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -13,6 +12,7 @@ from backburner.model.clock import Instant, rfc3339
 from backburner.model.ending import Ending
 from backburner.model.states import Kind
 from backburner.model.task import NewTask
+from backburner.model.values import value
 
 LATE_S = 60.0
 """A firing that is later than this was missed: cron counts in minutes, and a keeper that was killed
@@ -71,7 +71,7 @@ class Overlap(StrEnum):
     """Its task starts at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class NewSchedule:
     """What is written when a schedule is made."""
 
@@ -100,7 +100,7 @@ class NewSchedule:
     """Of its tasks."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Schedule:
     """One row of the record."""
 
@@ -135,7 +135,7 @@ class Schedule:
     """Of its tasks."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Firing:
     """What became of one nominal time of a schedule."""
 
@@ -165,7 +165,7 @@ class Firing:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Start:
     """A task that a firing is to start."""
 
@@ -177,7 +177,7 @@ class Start:
     """What the task itself waits for."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Turn:
     """What a look at the clock has decided for one schedule: all of it is one transaction."""
 

@@ -1,7 +1,6 @@
 """Signals: what a session is told about a task, once."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -105,7 +104,7 @@ class NewSignal:
     data: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Signal:
     """One row of what a session was told, or is to be told."""
 

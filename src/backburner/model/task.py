@@ -1,6 +1,5 @@
 """The task: one piece of background work, as the store keeps it."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -16,7 +15,7 @@ from backburner.model.states import Kind, State
 from backburner.model.values import value
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Progress:
     """How far a task says it is."""
 
@@ -26,7 +25,7 @@ class Progress:
     label: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StopRequest:
     """Someone asked for the end of a task."""
 

@@ -8,12 +8,13 @@ import hashlib
 import hmac
 import re
 import secrets
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from backburner.model import ids
 from backburner.model.clock import Instant, rfc3339
 from backburner.model.policy import Role
+from backburner.model.values import value
 
 PREFIX = "bb_"
 LABEL_MAX_CHARS = 100
@@ -24,7 +25,7 @@ USED_EVERY_S = 600.0
 _TOKEN = re.compile(r"bb_([0-9a-hjkmnp-tv-z]{16})_[A-Za-z0-9_-]{43}", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Token:
     """One row of the record: who its holder is, and what they may do."""
 

@@ -1,9 +1,45 @@
-"""Values of which thousands are made in a second."""
+"""Values: what has fields, is compared by them, and is never changed."""
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar, dataclass_transform
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
+
+
+def _made(of: type[T]) -> type[T]:
+    made = dataclass(slots=True, eq=False, repr=False)(of)
+    for name, method in _methods(made).items():
+        if vars(of).get(name) is None:  # also where Python says so: with an __eq__ of its own
+            setattr(made, name, method)
+    return made
+
+
+def _getter(names: list[str]) -> Callable[[Any], Any]:
+    return attrgetter(*names) if names else type
+
+
+def _methods(of: type[Any]) -> dict[str, Callable[..., Any]]:
+    """What `dataclass` would write and compile for each class: half of the time of a start."""
+    compared = [each.name for each in fields(of) if each.compare]
+    shown = [each.name for each in fields(of) if each.repr]
+    held = _getter(compared)
+
+    def equal(self: Any, other: Any) -> Any:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return held(self) == held(other)
+
+    def hashed(self: Any) -> int:
+        return hash(held(self))
+
+    def described(self: Any) -> str:
+        told = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
+        return f"{self.__class__.__qualname__}({told})"
+
+    return {"__eq__": equal, "__hash__": hashed, "__repr__": described}
+
 
 if TYPE_CHECKING:
 
@@ -16,4 +52,4 @@ if TYPE_CHECKING:
         ...
 
 else:
-    value = dataclass(slots=True, unsafe_hash=True)
+    value = _made

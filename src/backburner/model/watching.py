@@ -6,13 +6,13 @@ where they are used (`work.log.pattern`).
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from backburner.model.clock import format_duration
 from backburner.model.errors import UsageError
 from backburner.model.task import Task
+from backburner.model.values import value
 
 LEAST_SILENCE_S = 1.0
 """Less is no silence: a program that thinks for a moment would be told of again and again."""
@@ -35,7 +35,7 @@ class ReadyKind(StrEnum):
     """An address answers with a status of 2xx or 3xx."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ReadyWhen:
     """The one condition on which a task is ready."""
 
@@ -62,7 +62,7 @@ class ReadyWhen:
                 return f"{self.value} answers"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Watching:
     """What to watch a task for; nothing unless told."""
 
@@ -130,8 +130,8 @@ class Watching:
         said: dict[str, Any] = spec.get("watch", {})
         ready: ReadyWhen | None = None
         condition: dict[str, str] = said.get("ready", {})
-        for kind, value in condition.items():
-            ready = ReadyWhen(ReadyKind(kind), value)
+        for kind, what in condition.items():
+            ready = ReadyWhen(ReadyKind(kind), what)
         return cls(ready, said.get("match"), said.get("silence_s"))
 
     def described(self) -> dict[str, str]:

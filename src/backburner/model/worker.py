@@ -1,15 +1,15 @@
 """Workers: applications that carry out tools and agents in themselves."""
 
 import secrets
-from dataclasses import dataclass
 
 from backburner.model.ids import ALPHABET
+from backburner.model.values import value
 
 ATTEMPTS_MAX = 3
 """E11: a run whose worker died is taken up again so often, its first attempt included."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Worker:
     """One of them, as the record knows it."""
 

@@ -1,15 +1,14 @@
 """Where the session of a sub-agent stands: it is named after its task, and bounded in depth."""
 
-from dataclasses import dataclass
-
 from backburner.model.errors import LimitReached, NotAllowed
 from backburner.model.limits import AGENT_DEPTH_MAX
 from backburner.model.states import Kind
+from backburner.model.values import value
 from backburner.runtime.children import ends_its_children
 from backburner.store.protocol import Scope, Store
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Lineage:
     """Where a session stands: whose it is, and how many agents are above it."""
 

@@ -5,10 +5,10 @@ The record is read in pages, newest first, and other work gets its turn between 
 
 import asyncio
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from backburner.model.states import Kind, State
 from backburner.model.task import Task
+from backburner.model.values import value
 from backburner.store.protocol import Scope, Store
 
 _PAGE = 200
@@ -16,7 +16,7 @@ _LOOKED_AT = 5000
 """Tasks that one call looks at; whoever wants more goes on from there."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Filter:
     """What is looked for; everything unless told."""
 
@@ -35,7 +35,7 @@ class Filter:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Page:
     """Tasks, newest first."""
 

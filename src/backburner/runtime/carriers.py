@@ -1,13 +1,14 @@
 """Who carries out tasks: the keeper and applications of a home, or the nodes of many machines."""
 
 import socket
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
 from backburner.model import clock
 from backburner.model.clock import Instant
 from backburner.model.home import Home
 from backburner.model.task import Task
+from backburner.model.values import value
 from backburner.runtime.runs.lock import is_alive
 from backburner.store.protocol import Store
 
@@ -16,7 +17,7 @@ CarrierKind = Literal["keeper", "application", "worker"]
 KEEPER: Literal["keeper"] = "keeper"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Carrier:
     """One of them."""
 

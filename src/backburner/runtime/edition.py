@@ -5,10 +5,10 @@ says nothing is from before this was said, and older than all.
 """
 
 import re
-from dataclasses import dataclass
 from functools import cache
 
 import backburner
+from backburner.model.values import value
 from backburner.store.sqlite.migrations import migrations
 
 _SAID = re.compile(rb"\d+\nbackburner (\S{1,100}) format (\d{1,9})( stays)?\n")
@@ -18,7 +18,7 @@ _LONGEST = 200
 """What is read of the file at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Edition:
     """A version of the program, and how long its keeper stays."""
 

@@ -15,10 +15,10 @@ import struct
 import sys
 import threading
 import time
-from dataclasses import dataclass
 
 from backburner.model.errors import KeeperUnreachable
 from backburner.model.home import Home
+from backburner.model.values import value
 from backburner.runtime.edition import Edition, ours, read_edition
 
 _FLOCK = "hhqqi4x"  # l_type, l_whence, l_start, l_len, l_pid of struct flock on 64-bit Linux
@@ -41,7 +41,7 @@ STAY = "--stay"
 """Tells a guardian, and through it a keeper, to stay when there is nothing to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Sitting:
     """The keeper that there is."""
 

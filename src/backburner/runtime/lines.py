@@ -1,10 +1,11 @@
 """The lines that tasks wait in: the queues, and the one of those that are in none."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from backburner.model.home import Home
 from backburner.model.order import Queue
 from backburner.model.states import ACTIVE, State
+from backburner.model.values import value
 from backburner.runtime.carriers import carriers
 from backburner.store.protocol import Scope, Store
 
@@ -15,7 +16,7 @@ _MOST = 5000
 """Tasks of one caller that are counted."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Line:
     """One of them."""
 

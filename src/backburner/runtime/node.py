@@ -15,7 +15,6 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -26,6 +25,7 @@ from backburner.model.node import Node as NodeRow
 from backburner.model.node import NodeKind
 from backburner.model.order import NO_QUEUE
 from backburner.model.task import Task
+from backburner.model.values import value
 from backburner.runtime.delivery import Deliverer
 from backburner.runtime.feed import Feed
 from backburner.runtime.fencing import end_fenced_off
@@ -44,7 +44,7 @@ _LOOK_AGAIN_S = 1.0
 _FORGET_EVERY_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Terms:
     """What a node takes on."""
 

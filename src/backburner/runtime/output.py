@@ -1,7 +1,6 @@
 """The output of a task: where it lies, how much there is, reading it by cursor or by time."""
 
 import os
-from dataclasses import dataclass
 from typing import Any
 
 from backburner.model.clock import Instant
@@ -9,6 +8,7 @@ from backburner.model.document import Artifact, task_document
 from backburner.model.errors import UsageError
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.task import Task
+from backburner.model.values import value
 from backburner.store.protocol import Output
 from backburner.work.artifacts import artifacts_of, open_file
 from backburner.work.depot import stored_artifacts
@@ -106,7 +106,7 @@ def read_task_output(
         raise UsageError(str(error)) from error
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LogBytes:
     """The bytes of one stream that are kept, by their places in all that was written."""
 

@@ -1,12 +1,11 @@
 """The last hours at a glance: what was there, what failed, and what waits for a person."""
 
-from dataclasses import dataclass
-
 from backburner.model import clock
 from backburner.model.clock import Instant
 from backburner.model.questions import Question
 from backburner.model.states import ACTIVE, State
 from backburner.model.task import Task
+from backburner.model.values import value
 from backburner.store.protocol import Scope, Store
 
 MOST = 1000
@@ -16,7 +15,7 @@ _ASKED_ABOUT = 200
 """Tasks whose questions are looked up, those that say that they wait first."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Overview:
     """What is there to see."""
 

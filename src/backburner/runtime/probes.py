@@ -7,11 +7,11 @@ read up to a bound, for a bounded time, from a bounded number of connections.
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from backburner.model.errors import UsageError
+from backburner.model.values import value
 
 if TYPE_CHECKING:
     from backburner.runtime.vitals import Vitals
@@ -23,7 +23,7 @@ _TEXT = "text/plain; charset=utf-8"
 _METRICS = "text/plain; version=0.0.4; charset=utf-8"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Door:
     """Where it listens."""
 

@@ -2,13 +2,13 @@
 
 import contextlib
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import psutil
 
 from backburner.model.home import Home
 from backburner.model.task import Task
+from backburner.model.values import value
 from backburner.work.child.request import is_child, shown_child
 from backburner.work.holder.launch import is_holder, shown_holder
 from backburner.work.process.mark import mark_for
@@ -18,7 +18,7 @@ _SAMPLE_S = 0.1
 """How long the use of the processor is measured."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ProcessUse:
     """One process."""
 

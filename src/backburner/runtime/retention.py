@@ -12,7 +12,6 @@ import secrets
 import shutil
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
 
 from backburner.model import clock
 from backburner.model.clock import Instant
@@ -21,6 +20,7 @@ from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.signals import SignalState
 from backburner.model.task import Task
+from backburner.model.values import value
 from backburner.runtime.launches import YOUNG_S, discard_unneeded
 from backburner.store.protocol import Scope, Store
 from backburner.work import handover
@@ -33,7 +33,7 @@ _BLOCK = 512
 _UNTOLD = (SignalState.PENDING, SignalState.CLAIMED, SignalState.FAILED)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Rule:
     """What is to go."""
 
@@ -69,7 +69,7 @@ class Rule:
         return cls(before, max_size, settings.artifacts)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Doomed:
     """A task that is to go, and what its folders take."""
 
@@ -77,7 +77,7 @@ class Doomed:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Pruned:
     """What has gone."""
 

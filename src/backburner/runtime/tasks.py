@@ -5,7 +5,7 @@ import contextlib
 import errno
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, get_args
 
@@ -29,6 +29,7 @@ from backburner.model.limits import DEFAULT_GRACE_S, LONGEST_RUNTIME_S, TITLE_MA
 from backburner.model.order import ANY_TIME, Order
 from backburner.model.states import ErrorKind, Kind
 from backburner.model.task import NewTask, Task, check_start, check_title, preview
+from backburner.model.values import value
 from backburner.model.watching import ready_when
 from backburner.runtime.election import call_keeper, keeper_is_missing
 from backburner.runtime.feed import Feed
@@ -58,7 +59,7 @@ _CANDIDATES = 10
 """How many tasks an ambiguous prefix lists."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StartOptions:
     """What a caller may say about a task beside the work itself."""
 

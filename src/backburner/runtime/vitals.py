@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -16,6 +15,7 @@ from prometheus_client.registry import Collector
 
 from backburner.model.errors import BackburnerError
 from backburner.model.task import Task
+from backburner.model.values import value
 from backburner.store.postgres.node import Heard, NodeStore
 
 _ANSWERS_S = 2.0
@@ -23,7 +23,7 @@ _ANSWERS_S = 2.0
 _FRESH_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Work:
     """What a worker has said that it takes on, and how it stands."""
 
@@ -36,7 +36,7 @@ class Work:
     """Why its machine can carry out nothing now."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Look:
     at: float
     heard: Heard

@@ -5,7 +5,6 @@ what changes something needs a header that only our own page can send.
 """
 
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +15,7 @@ from starlette.types import Scope as ASGIScope
 from backburner.model.errors import NotAllowed, NotFound
 from backburner.model.policy import Action, Policy
 from backburner.model.tokens import Token, text_in
+from backburner.model.values import value
 from backburner.serve.login import HEADER
 from backburner.serve.models.base import NAME_MAX_CHARS
 from backburner.serve.problems import Refused, unauthenticated
@@ -32,7 +32,7 @@ SLASH = "\0"
 """Stands for a `/` inside a name, while routes are looked for; see `guard`."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Caller:
     """Whoever sent a request."""
 

@@ -7,12 +7,13 @@ import resource
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import uvicorn
 
 from backburner.model.errors import UsageError
+from backburner.model.values import value
 from backburner.runtime.standstill import watch_for_standstill
 from backburner.runtime.tokens import TokenService
 from backburner.serve.app import application
@@ -66,7 +67,7 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Serving:
     """A server that runs."""
 

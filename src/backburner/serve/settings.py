@@ -1,14 +1,15 @@
 """Where the server listens and how much it takes on; each default has its reason."""
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from backburner.model.address import LOOPBACK, is_loopback
 from backburner.model.errors import NotAllowed, UsageError
+from backburner.model.values import value
 
 DEFAULT_PORT = 8642
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Load:
     """What one server takes on at once.
 
@@ -39,7 +40,7 @@ class Load:
     """A reader that takes nothing at all for so long is cut off."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Binding:
     """Where it listens, and who may say which name it has."""
 

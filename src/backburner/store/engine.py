@@ -7,10 +7,10 @@ replaced.
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from backburner.model.states import Kind
+from backburner.model.values import value
 from backburner.store.record.rows import to_json
 from backburner.store.record.transaction import Row, Statements
 
@@ -19,7 +19,7 @@ _LONGEST = 32
 short."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Job:
     """One attempt of a task, as the engine knows it."""
 
@@ -32,7 +32,7 @@ class Job:
         return f"{self.task}:{self.attempt}"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Dispatch:
     """Where a job is to go."""
 

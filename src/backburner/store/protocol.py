@@ -6,7 +6,7 @@ does not hold changes nothing and answers None. When a method returns, the chang
 """
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from backburner.model.channels import Channel
@@ -43,14 +43,14 @@ class Output:
     dropped: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Result:
     """A result that a job has given; None is one, too."""
 
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Facts:
     """What was noticed about a task, beside its state. What is None stays as it is."""
 

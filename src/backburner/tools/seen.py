@@ -1,13 +1,15 @@
 """What a model sees of a tool: its name, its description, its parameters, and what comes back."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
+
+from backburner.model.values import value
 
 Form = Literal["openai", "anthropic", "mcp"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Parameter:
     """One argument."""
 
@@ -33,7 +35,7 @@ class Parameter:
         return schema
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Hints:
     """What a client may know before it calls."""
 
@@ -48,7 +50,7 @@ ANYTHING = Hints(destructive=True, open_world=True)
 """Of a tool that starts work, or talks to it: what that does nobody knows beforehand."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Answer:
     """What one call gives: a text for the model, and the same as data for programs."""
 
@@ -60,7 +62,7 @@ class Answer:
 Handler = Callable[[dict[str, Any]], Awaitable[Answer]]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Offer:
     """One tool that is offered to a model."""
 

@@ -8,13 +8,13 @@ they were given) is in the launch alone, which goes through `handover`.
 import os
 import resource
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from backburner.model.allowance import UNLIMITED, Allowance
 from backburner.model.limits import Settings
 from backburner.model.redaction import HIDDEN, is_secret
 from backburner.model.states import Kind
+from backburner.model.values import value
 from backburner.work.process.identity import read_proc
 from backburner.work.process.wrapper import Launch
 
@@ -26,7 +26,7 @@ _NOT_INHERITED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Assignment:
     """What the keeper is to carry out as a process."""
 

@@ -12,9 +12,9 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Collection, Generator
-from dataclasses import dataclass
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
+from backburner.model.values import value
 from backburner.work import guarded_http, network
 
 REDIRECTS_MAX = 5
@@ -29,7 +29,7 @@ class FetchFailed(Exception):
     """There is no page; the text says why, in words for a model."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Page:
     """What came back."""
 

@@ -17,11 +17,12 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import fields
 from typing import Any
 
 from backburner.model.home import Home
 from backburner.model.redaction import HIDDEN
+from backburner.model.values import value
 from backburner.work import linux
 from backburner.work.assignment import inherited_environment
 from backburner.work.process.wrapper import Launch
@@ -35,7 +36,7 @@ _BEGIN = b"\x01"
 no later block of a piece looks like the first."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Piece:
     """One hand-over that is there."""
 
@@ -50,7 +51,8 @@ def leave(home: Home, task_id: str, launch: Launch) -> str:
     For a shared record, what it makes a name of.
     """
     document = {_LEFT_AT: time.time()}
-    document |= {name: getattr(launch, name) for name in Launch.__slots__ if name != _GIVEN}
+    names = [field.name for field in fields(Launch)]
+    document |= {name: getattr(launch, name) for name in names if name != _GIVEN}
     if home.shared:
         return seal(json.dumps(document | {"environment": dict(launch.given)}), task_id)
     text = _opening(task_id) + json.dumps(document).encode("ascii")

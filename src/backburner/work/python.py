@@ -6,7 +6,7 @@ through `handover` to the child's standard input, and are nowhere else.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from backburner.model.allowance import UNLIMITED, Allowance
@@ -14,6 +14,7 @@ from backburner.model.errors import UsageError
 from backburner.model.limits import SPEC_MAX_BYTES, Settings
 from backburner.model.redaction import HIDDEN, redact_arguments
 from backburner.model.states import Kind
+from backburner.model.values import value
 from backburner.work.assignment import Assignment, base_spec, launch_from_here
 from backburner.work.child.finding import check_reference
 from backburner.work.child.outcome import NESTING_MAX, is_too_deep
@@ -22,7 +23,7 @@ from backburner.work.process.wrapper import Launch
 from backburner.work.shown import shown_call
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class PythonCall:
     """One call of a function."""
 

@@ -8,7 +8,6 @@ docs/taking-part.md explains the format to them.
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeGuard, cast
 
 from backburner.model.limits import (
@@ -18,6 +17,7 @@ from backburner.model.limits import (
     STATUS_MAX_CHARS,
 )
 from backburner.model.task import Progress, preview
+from backburner.model.values import value
 
 LINE_MAX_BYTES = RESULT_MAX_BYTES + 64 * 1024
 """A result, escaped a little, and its key."""
@@ -31,21 +31,21 @@ _NAME_MAX_BYTES = 255
 QUESTION_ID_MAX_CHARS = 64
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Status:
     """What it is doing."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Advance:
     """How far it is."""
 
     progress: Progress
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Outcome:
     """Its result; a later one takes the place."""
 
@@ -53,14 +53,14 @@ class Outcome:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Addition:
     """It has put a file of this name into its `artifacts`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Ask:
     """It waits for the answer to a question."""
 
@@ -69,21 +69,21 @@ class Ask:
     schema: dict[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Telling:
     """It tells its session something."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Withdrawal:
     """It does not wait any more."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Mistake:
     """A line that says nothing that could be understood, and why."""
 

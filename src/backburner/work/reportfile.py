@@ -8,8 +8,8 @@ pipe, a link or a folder, be cut, or never come; none of that is waited for or f
 import contextlib
 import os
 import stat
-from dataclasses import dataclass
 
+from backburner.model.values import value
 from backburner.work import linux
 from backburner.work.report import LATEST_COUNTS, LINE_MAX_BYTES, Item, Mistake, parse
 
@@ -29,7 +29,7 @@ _REPEATED = (b'{"status"', b'{"progress"')
 """As our own commands begin these lines: where a later one follows, they need not be parsed."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Said:
     """One thing that was said, and how far the report is with it."""
 

@@ -7,7 +7,7 @@ import contextlib
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from backburner.model.allowance import UNLIMITED, Allowance
@@ -18,6 +18,7 @@ from backburner.model.limits import SPEC_MAX_BYTES, Settings
 from backburner.model.redaction import HIDDEN
 from backburner.model.states import Kind
 from backburner.model.task import Task
+from backburner.model.values import value
 from backburner.model.watching import NOTHING, Watching
 from backburner.work.assignment import (
     Assignment,
@@ -31,7 +32,7 @@ from backburner.work.log.pattern import check_pattern
 from backburner.work.process.wrapper import Launch, find_bash
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ShellCommand:
     """One command: a line for a shell, or an argument vector."""
 

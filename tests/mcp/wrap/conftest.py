@@ -18,6 +18,8 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.types import CallToolResult
 
 from backburner import Backburner
+from tests.mcp.client import MCP, REPOSITORY
+from tests.nursery import Forked, nursery
 from tests.ports import free_port
 from tests.waiting import wait_until
 
@@ -27,11 +29,11 @@ Connect = Callable[..., AbstractAsyncContextManager[Client]]
 Json = dict[str, Any]
 
 
-def command(*server: str, budget: float = 20, session: str | None = "test") -> list[str]:
-    """The words of a wrap before a server; the test's own, unless `"http", URL` is told."""
+def words(*server: str, budget: float = 20, session: str | None = "test") -> list[str]:
+    """Of a wrap before a server; the test's own, unless `"http", URL` is told."""
     target = server[1:] if server[:1] == ("http",) else (sys.executable, WRAPPED, *server)
     named = [] if session is None else ["--session", session]
-    return ["-m", "backburner.mcp.wrap", *named, "--budget", str(budget), "--", *target]
+    return [*named, "--budget", str(budget), "--", *target]
 
 
 @pytest.fixture
@@ -55,8 +57,9 @@ def connect(home: Path, notes: Path) -> Connect:
         mode: Any = "legacy",
         **callbacks: Any,
     ) -> AsyncGenerator[Client]:
-        words = command(*server, budget=budget, session=session)
-        parameters = StdioServerParameters(command=sys.executable, args=words, env=dict(os.environ))
+        given = words(*server, budget=budget, session=session)
+        python, *rest = nursery(MCP).command("backburner.mcp.wrap", *given)
+        parameters = StdioServerParameters(command=python, args=rest, env=dict(os.environ))
         async with Client(parameters, mode=mode, **callbacks) as client:
             yield client
 
@@ -82,17 +85,12 @@ class Wire:
 
     def __init__(self, budget: float, *, command_line: bool = False) -> None:
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `close`
-        words = command(budget=budget)
+        program = ["backburner.mcp.wrap", *words(budget=budget)]
         if command_line:
-            server = words[words.index("--") :]
-            words = ["-m", "backburner.cli", "mcp", "--session", "test"]
-            words += ["--budget", f"{budget * 1000:.0f}ms", "--wrap", *server]
-        self.process = subprocess.Popen(
-            [sys.executable, *words],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._complaints,
-        )
+            server = program[program.index("--") :]
+            program = ["backburner.cli", "mcp", "--session", "test"]
+            program += ["--budget", f"{budget * 1000:.0f}ms", "--wrap", *server]
+        self.process = nursery(MCP).start(*program, stderr=self._complaints.fileno())
         self._id = 0
         self.notifications: list[Json] = []
         self.request(
@@ -164,7 +162,6 @@ class Wire:
     def _write(self, message: Json) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-        self.process.stdin.flush()
 
 
 @pytest.fixture
@@ -187,11 +184,17 @@ class Remote:
     def __init__(self) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}/mcp"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Forked | None = None
 
     def start(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, WRAPPED, "--http", str(self.port)], stderr=subprocess.DEVNULL
+        self._process = nursery(MCP).start(
+            "tests.mcp.wrap.wrapped",
+            "--http",
+            str(self.port),
+            cwd=REPOSITORY,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         wait_until(self._listens)
 

@@ -58,13 +58,13 @@ class PostgresEngine:
     share = 0.2
 
     async def create(self, folder: Path) -> str:
-        return await asyncio.to_thread(postgres_server.server().create)
+        return await asyncio.to_thread(postgres_server.server().borrow)
 
     async def open(self, address: str) -> Store:
         return await postgres.open_store(address)
 
     async def drop(self, address: str) -> None:
-        await asyncio.to_thread(postgres_server.server().drop, address)
+        await asyncio.to_thread(postgres_server.server().give_back, address)
 
 
 ENGINES: dict[str, Engine] = {"sqlite": SqliteEngine(), "postgres": PostgresEngine()}

@@ -8,9 +8,8 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pytest
 from hypothesis import settings
@@ -33,14 +32,16 @@ from backburner.model.states import TRANSITIONS, State
 from backburner.model.task import EndedFor, Task
 from backburner.store.protocol import Facts, Scope, Store
 from tests.store.conformance.engines import ENGINES, Engine
-from tests.store.conformance.making import (
-    ADA,
-    ADAS_OTHER_SESSION,
-    BOB,
-    ENDINGS,
-    PLACE,
-    new_task,
+from tests.store.conformance.known import (
+    Known,
+    Telling,
+    has,
+    is_lingering,
+    is_queued,
+    is_running,
+    is_told,
 )
+from tests.store.conformance.making import ADA, ADAS_OTHER_SESSION, BOB, ENDINGS, PLACE, new_task
 
 T = TypeVar("T")
 
@@ -56,64 +57,6 @@ endings = st.sampled_from(list(ENDINGS.values()))
 consumers = st.sampled_from(["one", "two"])
 askers = st.sampled_from([None, None, None, *SCOPES])
 """Who asks: mostly the one whose task it is."""
-
-
-@dataclass
-class Telling:
-    """The model of a signal."""
-
-    state: SignalState = SignalState.PENDING
-    holder: str | None = None
-    tries: int = 0
-    told: int = 0
-
-    @property
-    def open(self) -> bool:
-        return self.state not in (SignalState.DELIVERED, SignalState.DROPPED)
-
-
-@dataclass
-class Known:
-    """The model of a task."""
-
-    scope: Scope
-    spec: dict[str, Any]
-    state: State = State.QUEUED
-    attempt: int = 1
-    stop: float | None = None
-    leftovers: int = 0
-    ending: Ending | None = None
-    ended_for: EndedFor | None = None
-    detail: str | None = None
-    events: list[EventKind] = field(default_factory=lambda: [EventKind.CREATED])
-    telling: Telling | None = None
-
-    def end(self, ending: Ending, leftovers: int = 0) -> None:
-        assert self.telling is None, "told once"
-        self.state, self.ending, self.leftovers = ending.state, ending, leftovers
-        self.events.append(EventKind.FINISHED)
-        self.telling = Telling()
-
-
-def is_queued(known: Known) -> bool:
-    return known.state is State.QUEUED
-
-
-def is_running(known: Known) -> bool:
-    return known.state is State.RUNNING
-
-
-def is_lingering(known: Known) -> bool:
-    return known.leftovers > 0
-
-
-def is_told(known: Known) -> bool:
-    return known.telling is not None
-
-
-def has(fits: Callable[[Known], bool]) -> Callable[[Any], bool]:
-    """For a rule that makes sense only where there is such a task."""
-    return lambda self: any(fits(known) for known in self.known.values())
 
 
 class AgainstAModel(RuleBasedStateMachine):

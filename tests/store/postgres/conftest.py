@@ -1,6 +1,6 @@
 """Databases for the tests of what only this store has."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import pytest
 
@@ -11,9 +11,19 @@ Open = Callable[[str], Awaitable[PostgresStore]]
 
 
 @pytest.fixture
-def address() -> str:
-    """An empty database; it goes with the server."""
-    return postgres_server.server().create(fresh=True)
+def address() -> Iterator[str]:
+    """Of a database with an empty record."""
+    made = postgres_server.server().create()
+    yield made
+    postgres_server.server().drop(made)
+
+
+@pytest.fixture
+def empty() -> Iterator[str]:
+    """The address of a database without a record."""
+    made = postgres_server.server().create_empty()
+    yield made
+    postgres_server.server().drop(made)
 
 
 @pytest.fixture

@@ -88,12 +88,12 @@ def test_every_text_comes_back_as_it_was(text: str) -> None:
 
 
 async def test_many_programs_that_open_a_new_database_at_once_find_it_whole(
-    address: str, open_at: Open
+    empty: str, open_at: Open
 ) -> None:
-    stores = await asyncio.gather(*(open_at(address) for _ in range(6)))
+    stores = await asyncio.gather(*(open_at(empty) for _ in range(6)))
     await asyncio.gather(*(queued(store) for store in stores))
     assert len(await stores[0].newest(ADA, limit=10)) == 6
-    assert run(address, "SELECT number FROM format") == [(max(migrations()),)]
+    assert run(empty, "SELECT number FROM format") == [(max(migrations()),)]
 
 
 async def test_x9_a_program_one_format_behind_goes_on_and_one_further_behind_is_refused(

@@ -34,15 +34,15 @@ ROWS = f"""
 
 @pytest.mark.slow
 async def test_e12_what_an_older_program_has_left_can_be_started(
-    address: str, open_at: Open, monkeypatch: pytest.MonkeyPatch
+    empty: str, open_at: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = {1: migrations()[1]}
-    with monkeypatch.context() as patch, connect(address) as connection:
+    with monkeypatch.context() as patch, connect(empty) as connection:
         patch.setattr(module, "migrations", lambda: first)
         patch.setattr(module, "OLDEST", 1)
         migrate(connection)
-    run(address, ROWS)
-    store = await open_at(address)
+    run(empty, ROWS)
+    store = await open_at(empty)
     task = await get(store, "bg_first")
     kept = await store.secret(task.hand_over or "")
     assert kept is not None
@@ -50,12 +50,12 @@ async def test_e12_what_an_older_program_has_left_can_be_started(
     schedule = await store.schedule("sc_old", ADA)
     assert schedule is not None
     assert await store.secret(schedule.hand_over or "") == kept
-    assert "hunter2" not in repr(run(address, "SELECT * FROM task"))
+    assert "hunter2" not in repr(run(empty, "SELECT * FROM task"))
     assert (task.priority, schedule.priority) == (0, 0)
     # And what waited for another still does, for that one.
     await store.create(new_task(), limit=PLENTY)
     jobs = "SELECT args ->> 'task' FROM procrastinate_jobs WHERE args ->> 'task' = 'bg_then'"
-    assert run(address, jobs) == []
+    assert run(empty, jobs) == []
     await store.claim("bg_first", 1, PLACE)
     await store.finish("bg_first", 1, ENDINGS["succeeded"])
-    assert run(address, jobs) == [("bg_then",)]
+    assert run(empty, jobs) == [("bg_then",)]

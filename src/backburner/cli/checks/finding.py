@@ -1,7 +1,8 @@
 """What a check says: what it found, why that matters, and what to do about it."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from backburner.model.values import value
 
 
 class Level(StrEnum):
@@ -14,7 +15,7 @@ class Level(StrEnum):
     """A promise cannot be kept."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Finding:
     """One check."""
 

@@ -3,8 +3,6 @@
 Both are drawn line by line, and only when what they say has changed.
 """
 
-from dataclasses import dataclass
-
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -15,11 +13,12 @@ from backburner.cli.top.rows import Piece, chip
 from backburner.model import clock
 from backburner.model.states import State
 from backburner.model.task import Task
+from backburner.model.values import value
 
 _SHORTEST_TITLE = 20
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Facts:
     """What the rule shows."""
 

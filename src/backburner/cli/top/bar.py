@@ -1,7 +1,6 @@
 """The line at the foot of `top`: keys, a notice, a question to the person, or a line to type in."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from rich.text import Text
 from textual import events
@@ -12,6 +11,7 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from backburner.cli.textwidth import clean, columns_of, cut
+from backburner.model.values import value
 
 _YES = ("y", "Y")
 _NOTICE_S = 8.0
@@ -19,7 +19,7 @@ _HINT = "y yes · any other key no"
 _SHORT_HINT = "y/n"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Typing:
     """A line that the person types."""
 

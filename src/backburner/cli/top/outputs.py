@@ -9,6 +9,7 @@ from backburner.app import Backburner
 from backburner.app import Task as Handle
 from backburner.cli.textwidth import clean
 from backburner.model.task import Task
+from backburner.model.values import value
 from backburner.work.log.fold import fold
 
 FIRST_LINES = 2000
@@ -18,7 +19,7 @@ _LONGEST_LINE = 8192
 _LONGEST_PENDING = 64 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Line:
     """One line as it is shown."""
 

@@ -5,11 +5,11 @@ Bounded: every active task and the newest ones, up to a limit each; a search loo
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass
 
 from backburner.app import Backburner, Session
 from backburner.model.states import ACTIVE, State
 from backburner.model.task import Task
+from backburner.model.values import value
 from backburner.store.protocol import Scope
 from backburner.work.shown import shown_work
 
@@ -20,7 +20,7 @@ _SEARCHED = 100_000
 """A search looks back so far."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Choice:
     """What the person wants to see."""
 

@@ -1,13 +1,13 @@
 """How a task looks in the list of `top`: which columns there are, and what stands in them. Pure."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from backburner.cli import bars, phrases
 from backburner.cli.textwidth import clean, columns_of, cut
 from backburner.model import clock
 from backburner.model.states import State
 from backburner.model.task import Task
+from backburner.model.values import value
 
 _SHORTEST_ID = 9
 _LONGEST_ID = 19
@@ -29,7 +29,7 @@ Piece = tuple[str, str | None]
 """Text and its colour."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Columns:
     """The width of each column; 0 where it is not shown."""
 

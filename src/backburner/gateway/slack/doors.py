@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
@@ -20,6 +19,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from backburner.model.errors import UsageError
+from backburner.model.values import value
 
 PATH = "/slack/events"
 
@@ -29,7 +29,7 @@ Take = Callable[[dict[str, Any]], Coroutine[Any, Any, None]]
 """Hears one thing that Slack tells."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Me:
     """Who the bot is."""
 
@@ -38,7 +38,7 @@ class Me:
     team: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Socket:
     """Socket mode: nothing has to be reachable from outside."""
 
@@ -67,7 +67,7 @@ class Socket:
                 await handler.close_async()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Requests:
     """Events over HTTP, signed by Slack; a proxy with a certificate stands before it."""
 

@@ -4,7 +4,6 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.connection import Connection, NotifyOnlyOutbound
@@ -24,6 +23,7 @@ from backburner.mcp.wrap.meta import meta_of
 from backburner.mcp.wrap.server import Server
 from backburner.mcp.wrap.streams import Streams, client_streams
 from backburner.mcp.wrap.wrapping import Wrapping
+from backburner.model.values import value
 from backburner.runtime.tokens import TokenService
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _LOOK_EVERY_S = 2.0
 Dispatch = DispatchContext[TransportContext]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Door:
     """Where clients come in over HTTP."""
 

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from backburner.model import ids
@@ -17,6 +17,7 @@ from backburner.model.order import ANY_TIME, Order
 from backburner.model.outcome import Outcome
 from backburner.model.states import Kind
 from backburner.model.task import NewTask, Task, check_start, preview
+from backburner.model.values import value
 from backburner.model.wake import Wake, to_wake
 from backburner.runtime.runs.run import Work
 from backburner.runtime.runs.tools import Caller
@@ -47,7 +48,7 @@ OwnSession = Callable[[Caller, str], Any]
 """Makes the session of an agent: of which caller, for which task."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Asking:
     """What somebody asks, and of which agent."""
 

@@ -10,12 +10,13 @@ import contextlib
 import os
 import socket
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from backburner.model.errors import StoreError, StoreUnusable
 from backburner.model.home import Home
 from backburner.model.node import Node, NodeKind, Offer
+from backburner.model.values import value
 from backburner.model.worker import Worker
 from backburner.runtime.dead_nodes import take_over
 from backburner.runtime.feed import Feed
@@ -33,7 +34,7 @@ _SETTLES_S = 0.05
 """Tools are registered one after the other: the record is told once."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Ability:
     """What an application can carry out."""
 

@@ -6,7 +6,7 @@ on, and is on record from then on.
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -53,7 +53,7 @@ class Caller:
     depth: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Invocation:
     """What came of a call: its outcome, or the task that it goes on as."""
 

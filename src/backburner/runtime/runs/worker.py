@@ -10,7 +10,6 @@ other nodes of a shared record (`dead_nodes`).
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,6 +23,7 @@ from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.states import ErrorKind
 from backburner.model.task import EndedFor, NewTask, Task
+from backburner.model.values import value
 from backburner.runtime.feed import Feed
 from backburner.runtime.runs.finishing import Finishing
 from backburner.runtime.runs.folders import missing_folder
@@ -47,7 +47,7 @@ _LOOK_PAUSE_S = 0.01
 what others did."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Claim:
     """Something that was waiting for an application, and how this one carries it out."""
 

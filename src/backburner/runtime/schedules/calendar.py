@@ -8,7 +8,6 @@ means all those that pass: none is made up for and none left out. So does Debian
 
 import difflib
 import hashlib
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Any
@@ -17,6 +16,7 @@ from backburner.model.clock import SECOND, Instant
 from backburner.model.errors import UsageError
 from backburner.model.ids import ALPHABET, PREFIX
 from backburner.model.schedule import EXPRESSION_MAX_CHARS, NewSchedule, Schedule
+from backburner.model.values import value
 
 _FIELDS = 5
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -51,7 +51,7 @@ def zone_of(name: str) -> tzinfo:
     raise UsageError(f"there is no time zone {name[:60]!r}", remedy=remedy)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Calendar:
     """The nominal times of one schedule."""
 

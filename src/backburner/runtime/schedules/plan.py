@@ -1,15 +1,14 @@
 """What is to be fired now: a pure decision from a schedule, its calendar and the time."""
 
-from dataclasses import dataclass
-
 from backburner.model.clock import SECOND, Instant, rfc3339
 from backburner.model.schedule import LATE_S, MADE_UP_MAX, Missed, Schedule
+from backburner.model.values import value
 from backburner.runtime.schedules.calendar import Calendar
 
 _LATE = round(LATE_S * SECOND)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Plan:
     """The firings to make now, and the next one."""
 

@@ -1,6 +1,6 @@
 """Schedules as callers see them: made, found, paused, resumed, canceled."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar, cast
 
@@ -19,6 +19,7 @@ from backburner.model.schedule import (
     ScheduleState,
 )
 from backburner.model.task import check_start, check_title, preview
+from backburner.model.values import value
 from backburner.runtime.schedules.calendar import Calendar
 from backburner.runtime.schedules.work import Work
 from backburner.runtime.scribe import whole
@@ -31,7 +32,7 @@ _CANDIDATES = 10
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class ScheduleOptions:
     """What a caller may say about a schedule beside its times and its work."""
 

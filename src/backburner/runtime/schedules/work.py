@@ -7,13 +7,13 @@ an agent, wait for an application that has them.
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from backburner.model.errors import UsageError
 from backburner.model.limits import SPEC_MAX_BYTES, Settings
 from backburner.model.redaction import redact_arguments
 from backburner.model.states import Kind
+from backburner.model.values import value
 from backburner.work import python, shell
 from backburner.work.assignment import Assignment
 from backburner.work.process.wrapper import Launch, problem
@@ -36,7 +36,7 @@ _DEFAULT_AGENT = "default"
 _HOW = 'give a command, or {"command": …}, {"call": …, "args": {…}}, {"tool": …} or {"ask": …}'
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Work:
     """What the tasks of a schedule do."""
 

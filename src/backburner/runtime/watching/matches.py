@@ -5,16 +5,15 @@ flood, after which nothing more is told. Pure: the caller gives the time, in mic
 time.
 """
 
-from dataclasses import dataclass
-
 from backburner.model.clock import SECOND
+from backburner.model.values import value
 
 EVERY_S = 10.0
 FLOOD = 1000
 FLOOD_S = 60.0
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Found:
     """A line that matches."""
 

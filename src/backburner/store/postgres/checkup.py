@@ -2,10 +2,10 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from backburner.model.clock import Instant
 from backburner.model.node import SeenNode
+from backburner.model.values import value
 from backburner.store.postgres.clock import DatabaseClock
 from backburner.store.postgres.connection import connect, explained
 from backburner.store.postgres.engine import TASK
@@ -14,7 +14,7 @@ from backburner.store.postgres.nodes import seen_node
 from backburner.store.postgres.reader import Glancer
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Server:
     """The database itself."""
 
@@ -28,7 +28,7 @@ class Server:
     """It only follows another one, and cannot be written to."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Transaction:
     """One that is open for long."""
 
@@ -40,7 +40,7 @@ class Transaction:
     """For a lock of somebody else."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Line:
     """Tasks that wait for a worker of their sort, and there is none."""
 
@@ -49,7 +49,7 @@ class Line:
     tasks: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Breaches:
     """What must never be true, and how often it is."""
 
@@ -131,7 +131,7 @@ def checkup(address: str) -> Generator[Checkup]:
         connection.close()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Migrated:
     """What a migration did."""
 

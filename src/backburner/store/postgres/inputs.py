@@ -1,7 +1,6 @@
 """Input for commands on other machines: pieces in the record, which their node hands on."""
 
-from dataclasses import dataclass
-
+from backburner.model.values import value
 from backburner.store.protocol import Scope
 from backburner.store.record.changes import Changes
 
@@ -12,7 +11,7 @@ _MOST_WAITING = 100
 """Pieces for one task."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Piece:
     """Something for the input of one attempt; its number is above those of earlier ones."""
 

@@ -6,12 +6,12 @@ one after another. One that is further behind is refused.
 
 import os
 import re
-from dataclasses import dataclass
 from functools import cache
 
 import psycopg
 
 from backburner.model.errors import StoreUnusable
+from backburner.model.values import value
 from backburner.store.postgres import engine
 from backburner.store.postgres.connection import SCHEMA, TENANT, Connection, connect, explained
 from backburner.store.postgres.queries import SQL_FOLDER, sql_file
@@ -33,7 +33,7 @@ def migrations() -> dict[int, str]:
     return dict(sorted((int(match[1]), match[0]) for match in matches if match))
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Format:
     """The shape of a record."""
 

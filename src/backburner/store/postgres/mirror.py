@@ -4,11 +4,11 @@ where their files lie.
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from backburner.model.task import StoredArtifacts
+from backburner.model.values import value
 from backburner.store.postgres.pieces import Growth, Held, Piece, Placed
 from backburner.store.protocol import Output, Scope
 from backburner.store.record.changes import Changes
@@ -17,7 +17,7 @@ from backburner.store.record.together import Together
 from backburner.store.record.transaction import Statements
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Written:
     """What an attempt has written that the record has not."""
 
@@ -107,7 +107,7 @@ PUTS = Together(put_outputs, subject=lambda written: written.task, turn=4, lazy=
 then, and says so."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Version:
     """How far somebody has one stream of one attempt."""
 
@@ -118,7 +118,7 @@ class Version:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Mirrored:
     """One stream of one attempt: what a reader lacks of it."""
 

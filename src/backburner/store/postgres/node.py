@@ -8,7 +8,6 @@ import asyncio
 import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
@@ -18,6 +17,7 @@ from backburner.model.messages import Message
 from backburner.model.questions import Question
 from backburner.model.states import Kind, State
 from backburner.model.task import Place, Task
+from backburner.model.values import value
 from backburner.store.engine import Job
 from backburner.store.postgres.admission import let_in
 from backburner.store.postgres.connection import Connection
@@ -36,7 +36,7 @@ from backburner.store.record.together import Together
 _AT_ONCE = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Heard:
     """What the record says of a node, and of the queues."""
 
@@ -46,7 +46,7 @@ class Heard:
     """By name, how many tasks wait and run."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Take:
     """An attempt that the engine has brought to a node."""
 

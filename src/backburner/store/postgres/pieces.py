@@ -6,7 +6,8 @@ not keep them any more.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from backburner.model.values import value
 
 BLOCK = 4096
 """A hole in a log begins and ends with one."""
@@ -22,7 +23,7 @@ Placed = tuple[int, bytes]
 """Bytes of a stream, and where they begin in it."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Piece:
     """One that the record has: where it begins, and how long it is."""
 
@@ -34,7 +35,7 @@ class Piece:
         return self.at + self.length
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Held:
     """What the record has of one stream."""
 
@@ -61,7 +62,7 @@ class Held:
         return data.startswith(self.seam[at - self.looks_from :][: len(data)])
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Growth:
     """What is added to a stream."""
 

@@ -2,9 +2,9 @@
 
 import os
 import re
-from dataclasses import dataclass
 from functools import cache
 
+from backburner.model.values import value
 from backburner.store.record.queries import named
 
 SQL_FOLDER = os.path.join(os.path.dirname(__file__), "sql")
@@ -26,7 +26,7 @@ _VALUE = re.compile(r"(?<![:']):([a-z_]+)")
 _LIST = re.compile(r"(?<![:']):([a-z_]+)::\w+\[\]")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Query:
     """One statement."""
 

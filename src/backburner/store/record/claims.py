@@ -1,18 +1,19 @@
 """The beginnings of queued tasks, many at once: each with its event, in one transaction."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from backburner.model import clock
 from backburner.model.events import EventKind
 from backburner.model.task import Place, Task
+from backburner.model.values import value
 from backburner.store.record.rows import to_json, to_task
 from backburner.store.record.together import Together
 from backburner.store.record.transaction import Statements
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Claim:
     """An attempt that is the caller's to carry out, as `Store.claim` is told."""
 

@@ -6,7 +6,8 @@ that it may come any number of times. A message is read only if every word of it
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+
+from backburner.model.values import value
 
 Found = tuple[tuple[str, str], ...]
 """What stood in the places that are kept: the rule, and the words there, in their order."""
@@ -15,7 +16,7 @@ _Ends = dict[int, Found]
 """Where a rule can end, and what was found on the way there."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Part:
     options: tuple[str, ...]
     optional: bool

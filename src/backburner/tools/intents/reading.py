@@ -1,8 +1,8 @@
 """What a short message wants of background work (A10). Pure, English only, and never raises."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from backburner.model.values import value
 from backburner.tools.intents.grammar import GRAMMAR
 from backburner.tools.intents.notation import Found
 from backburner.tools.intents.words import words_of
@@ -29,7 +29,7 @@ _RULES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reading:
     """A message that was understood."""
 

@@ -6,11 +6,11 @@ a stop goes to a task that the message leaves no doubt about, and to no other.
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from backburner.model.ids import PREFIX
 from backburner.model.states import State
 from backburner.model.task import Task, preview
+from backburner.model.values import value
 from backburner.tools.intents.notation import Found
 from backburner.tools.intents.reading import Intent, read
 from backburner.tools.intents.words import QUOTE
@@ -34,21 +34,21 @@ _STATES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class One:
     """The message means this task, without doubt enough for what it asks."""
 
     task: Task
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Several:
     """The message asks about all of these, newest first; there may be none."""
 
     tasks: tuple[Task, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Unclear:
     """It cannot be said which, or there is none: answer with this, and do nothing."""
 

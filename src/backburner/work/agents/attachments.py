@@ -4,12 +4,12 @@ import mimetypes
 import os
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from backburner.model.errors import LimitReached, UsageError
 from backburner.model.limits import ATTACHMENT_MAX_BYTES, ATTACHMENTS_MAX
 from backburner.model.outcome import Image
+from backburner.model.values import value
 from backburner.work.named_file import open_to_read
 
 _MARKS: tuple[tuple[bytes, str], ...] = (
@@ -22,7 +22,7 @@ _MARKS: tuple[tuple[bytes, str], ...] = (
 """How files begin that are often sent without a name."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Attachment:
     """A file that goes with a prompt."""
 

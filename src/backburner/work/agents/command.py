@@ -5,10 +5,11 @@ It runs as a process of the keeper, so that it outlives the application that ask
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, get_args
 
 from backburner.model.errors import UsageError
+from backburner.model.values import value
 from backburner.work.agents.attachments import Attachment
 
 PromptBy = Literal["argument", "stdin"]
@@ -21,7 +22,7 @@ ATTACHED = "\n\nAttached files:\n"
 """Stands between a prompt and the paths of its files, one in each line."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class CommandAgent:
     """`CommandAgent(["claude", "-p"])`: the prompt is its last argument, or its standard input.
 

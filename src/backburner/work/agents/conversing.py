@@ -8,7 +8,6 @@ import asyncio
 import logging
 import os
 from collections.abc import AsyncIterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic_ai import Agent, RunContext
@@ -34,6 +33,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.usage import RunUsage, UsageLimits
 
 from backburner.model.outcome import Image, Outcome
+from backburner.model.values import value
 from backburner.work.agents.failures import chain_of, explained
 from backburner.work.agents.protocol import AgentAnswer, AgentRequest
 from backburner.work.agents.toolset import RegistryToolset, tools_of
@@ -49,7 +49,7 @@ _RETRIES = 3
 """How often a model may call a tool that is not there, or with arguments that are no JSON."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Setup:
     """Which model, and within what limits."""
 

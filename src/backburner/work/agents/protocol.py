@@ -6,10 +6,11 @@ it and whoever runs it.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from backburner.model.outcome import Image, Outcome
+from backburner.model.values import value
 from backburner.work.agents.attachments import Attachment
 from backburner.work.tools.context import Context
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from backburner.work.tools.registry import Registry
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AgentRequest:
     """What an agent is asked."""
 
@@ -31,7 +32,7 @@ class AgentRequest:
     """The caller's tools."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class AgentAnswer:
     """What an agent answers."""
 

@@ -1,24 +1,24 @@
 """What became of one delivery, and what there is to deliver."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 from backburner.model.document import signal_document
 from backburner.model.redaction import redact_text
 from backburner.model.signals import Signal
+from backburner.model.values import value
 
 _REASON_MAX_CHARS = 300
 _BODY_MAX_BYTES = 256 * 1024
 """Receivers refuse more, and who wants a large result reads it from its file."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Delivered:
     """The receiver has it."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Failed:
     """It is to be tried again."""
 
@@ -27,7 +27,7 @@ class Failed:
     """What the receiver asked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Gone:
     """The receiver wants nothing more, ever."""
 
@@ -37,7 +37,7 @@ class Gone:
 Outcome = Delivered | Failed | Gone
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Letter:
     """A signal with what its receiver may want to know of the task."""
 

@@ -14,11 +14,11 @@ import signal as signals
 import subprocess
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from backburner.model.home import Home
 from backburner.model.signals import Signal, SignalKind
+from backburner.model.values import value
 from backburner.work.channels.outcome import Delivered, Letter, Outcome, failed
 from backburner.work.process.identity import open_pidfd
 from backburner.work.process.mark import mark_for, marking_children
@@ -50,7 +50,7 @@ _HEADLINES = {
 _URGENT = (SignalKind.FAILED, SignalKind.INPUT_REQUIRED)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Program:
     """What is run, and where."""
 

@@ -9,7 +9,7 @@ crashed on its way out, or somebody killed it), that is how it ended.
 import json
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from backburner.model.ending import Ending
@@ -17,6 +17,7 @@ from backburner.model.home import AttemptFolder
 from backburner.model.limits import RESULT_MAX_BYTES
 from backburner.model.states import ErrorKind, State
 from backburner.model.task import preview
+from backburner.model.values import value
 
 FAILED = 1
 """What a child leaves with when it failed, as Python itself does."""
@@ -34,7 +35,7 @@ NESTING_MAX = 200
 """Python reads no more than a thousand, less what is on the stack already."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LeftOutcome:
     """What a child has left."""
 

@@ -6,8 +6,10 @@ no command line, no environment and no file.
 import json
 import os
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal
+
+from backburner.model.values import value
 
 PROGRAM = f"{os.path.dirname(os.path.abspath(__file__))}/program.py"
 PACKAGES = os.path.abspath(f"{os.path.dirname(PROGRAM)}/../../..")
@@ -16,7 +18,7 @@ PACKAGES = os.path.abspath(f"{os.path.dirname(PROGRAM)}/../../..")
 What = Literal["function", "tool"]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Request:
     """One call."""
 

@@ -1,13 +1,12 @@
 """How much of a log is kept, and what bounding it came to. Pure values."""
 
-from dataclasses import dataclass
-
 from backburner.model.limits import Settings
+from backburner.model.values import value
 
 _DEFAULTS = Settings()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LogBounds:
     """The first and the last part of a stream that are kept, in bytes (E6)."""
 
@@ -27,7 +26,7 @@ class LogBounds:
         return self.head + self.tail + self.slack
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class BoundResult:
     """What is known of a stream after a look at it."""
 

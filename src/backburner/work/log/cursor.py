@@ -1,13 +1,14 @@
 """A place in the output of a task, as a short text that a model or a script can hand back. Pure."""
 
 import re
-from dataclasses import dataclass
+
+from backburner.model.values import value
 
 _TEXT = re.compile(r"(0|[1-9][0-9]{0,18})", re.ASCII)
 _SHOWN = 40  # characters of a wrong cursor that an error repeats
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Cursor:
     """Bytes of each stream that were given, counted from the job's first byte.
 

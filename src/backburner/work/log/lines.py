@@ -7,8 +7,8 @@ pieces that overlap; what was gone before it could be read is counted.
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
+from backburner.model.values import value
 from backburner.work.log.bounds import LogBounds
 from backburner.work.log.fold import fold, is_plain
 from backburner.work.log.stream import read_stream
@@ -25,7 +25,7 @@ _BLOCK = 2 * PIECE
 _READ = LogBounds(AT_ONCE, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Place:
     """Where a reader stands: enough for another one to go on from there."""
 
@@ -35,7 +35,7 @@ class Place:
     """Where the line begins that this byte is in."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Piece:
     """A line, or a part of one."""
 

@@ -1,7 +1,6 @@
 """Text in which lines of ours say what is missing, and the cut to a number of characters. Pure."""
 
-from dataclasses import dataclass
-
+from backburner.model.values import value
 from backburner.work.log.stream import Gap
 
 _HEAD_SHARE = 4
@@ -16,7 +15,7 @@ _COPIED = " (the log was copied and cut: a few lines more may be missing)"
 _EMPTIED = "… the job emptied its own log here …\n"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Mark:
     """Where in the text a line of ours is, and how much it stands for."""
 

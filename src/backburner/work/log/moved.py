@@ -11,9 +11,10 @@ import fcntl
 import json
 import os
 from collections.abc import Generator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 
+from backburner.model.values import value
 from backburner.work import flock
 from backburner.work.log.bounds import BoundResult, LogBounds
 
@@ -36,7 +37,7 @@ class State(StrEnum):
     """If the log begins with the token, it was not emptied yet, else it was."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Layout:
     """Which part of the stream is in which file. All are positions in the stream."""
 
@@ -49,7 +50,7 @@ class Layout:
     """Where the log itself begins."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LogMap:
     """What stands in the map file.
 

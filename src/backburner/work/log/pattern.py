@@ -6,9 +6,9 @@ the size of what the pattern compiles to.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from backburner.model.errors import UsageError
+from backburner.model.values import value
 
 Matcher = Callable[[str], object]
 
@@ -53,7 +53,7 @@ def check_pattern(pattern: str) -> None:
         ) from None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class LinePattern:
     """A pattern that is looked for in one line after the other."""
 

@@ -8,10 +8,11 @@ and that whatever is missing is said in the text itself.
 import codecs
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from backburner.model.limits import OUTPUT_MAX_CHARS
+from backburner.model.values import value
 from backburner.work.log.bounds import LogBounds
 from backburner.work.log.cursor import Cursor
 from backburner.work.log.fold import fold, fold_repeats
@@ -34,7 +35,7 @@ _UNFINISHED_SEQUENCE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Chunk:
     """One read of a task's output."""
 
@@ -52,7 +53,7 @@ class Chunk:
     """The job has ended, and there is nothing after the cursor."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Request:
     """What is the same for both streams."""
 
@@ -63,7 +64,7 @@ class _Request:
     finished: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Shown:
     """One stream as it is shown, and where the next read begins."""
 

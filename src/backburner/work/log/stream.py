@@ -9,8 +9,8 @@ import errno
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from backburner.model.values import value
 from backburner.work.log import moved
 from backburner.work.log.bounds import LogBounds
 
@@ -21,7 +21,7 @@ _PATIENCE = 5.0
 _NAP = 0.001
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Segment:
     """Bytes that are there; `offset` is their position in the stream."""
 
@@ -33,7 +33,7 @@ class Segment:
         return self.offset + len(self.data)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Gap:
     """A range that is not given."""
 
@@ -43,7 +43,7 @@ class Gap:
     """Bytes of it that are gone; the rest could be read, but would be too much at once."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class StreamRead:
     """What one read of a stream found, between `start` and `end`."""
 
@@ -63,7 +63,7 @@ class StreamRead:
     """The job itself emptied its log since the position asked for."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _Part:
     """A range of the stream and where its bytes are."""
 
@@ -79,7 +79,7 @@ class _Part:
         return _Part(self.fd, self.physical + first - self.offset, first, last - first)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class _View:
     """The open files of a stream, and what was true of them at one moment."""
 

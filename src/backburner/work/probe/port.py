@@ -11,8 +11,8 @@ import re
 import socket
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
+from backburner.model.values import value
 from backburner.work.probe.probe import NOT_YET, Answer, Polled
 
 _CONNECT_S = 1.0
@@ -23,7 +23,7 @@ _LOOPBACK = ("127.0.0.1", "::1")
 _WILDCARD = {"0.0.0.0": ("127.0.0.1",), "::": ("::1", "127.0.0.1")}  # noqa: S104 - nothing is bound
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Listener:
     """A socket that waits for connections."""
 

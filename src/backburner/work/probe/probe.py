@@ -1,11 +1,12 @@
 """What every probe is: a question that is asked again until the answer is yes."""
 
 import asyncio
-from dataclasses import dataclass
 from typing import Protocol
 
+from backburner.model.values import value
 
-@dataclass(frozen=True, slots=True)
+
+@value
 class Answer:
     """What a look has found."""
 

@@ -7,18 +7,21 @@ that. So nothing of the job ever runs without its limits, and nothing of ours ru
 import contextlib
 import os
 import resource
+from typing import TYPE_CHECKING
 
-from backburner.model.allowance import Allowance
 from backburner.work.process import cgroup, memory
 from backburner.work.process.mark import mark_of
 from backburner.work.process.memory import MemoryGroups
+
+if TYPE_CHECKING:  # what a guardian needs of this file is little, and has to load quickly
+    from backburner.model.allowance import Allowance
 
 _TIME_TO_HEAR_S = 5
 """CPU time between the signal that it is used up and the kill of what does not heed it."""
 
 
 def impose(
-    pid: int, allowed: Allowance, groups: MemoryGroups | None, name: str, tasks_cgroup: str | None
+    pid: int, allowed: "Allowance", groups: MemoryGroups | None, name: str, tasks_cgroup: str | None
 ) -> str | None:
     """Limit this process and all that it will start. Answers the cgroup that limits its memory.
 

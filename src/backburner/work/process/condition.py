@@ -11,11 +11,11 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from backburner.model.ending import Ending
 from backburner.model.home import AttemptFolder
+from backburner.model.values import value
 from backburner.work import flock
 
 BLANK = b"\n" * 512
@@ -24,12 +24,12 @@ BLANK = b"\n" * 512
 _EXIT = re.compile(r"^exit (\d+)\.$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class NotBegun:
     """The wrapper never ran a line: the command was certainly not started."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Alive:
     """The wrapper lives."""
 
@@ -37,7 +37,7 @@ class Alive:
     """None in the moment before it has said so."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Ended:
     """The command ended by itself, and its exit code is on disk."""
 
@@ -45,7 +45,7 @@ class Ended:
     by_signal: bool
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Vanished:
     """The wrapper is gone and left no exit code; the command may still run."""
 
@@ -53,12 +53,12 @@ class Vanished:
     complaint: str
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Lost:
     """Its files, which are made before the start, were deleted: it may have done anything."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Settled:
     """How it ended was decided, and only the record does not say so yet."""
 

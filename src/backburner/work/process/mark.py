@@ -8,7 +8,6 @@ rewritten title. Only a process that sets this very limit loses it.
 """
 
 import contextlib
-import hashlib
 import re
 import resource
 import sys
@@ -27,6 +26,8 @@ Mark = int
 
 def mark_for(home: str, task_id: str, attempt: int) -> Mark:
     """The mark of one attempt: 56 bits, so two tasks of one machine do not meet."""
+    import hashlib  # brings OpenSSL along, which a guardian has no use for
+
     digest = hashlib.blake2b(f"{home}\0{task_id}\0{attempt}".encode(), digest_size=7).digest()
     return _BASE | int.from_bytes(digest, "big")
 

@@ -9,14 +9,14 @@ import contextlib
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from backburner.model.values import value
 from backburner.work.process import cgroup
 from backburner.work.process.identity import is_zombie, open_pidfd, read_proc
 from backburner.work.process.mark import Mark, mark_of
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Tree:
     """The processes of one attempt at a task."""
 

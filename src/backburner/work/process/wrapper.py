@@ -12,11 +12,12 @@ import os
 import shutil
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 
 from backburner.model.home import AttemptFolder
 from backburner.model.input import Input
+from backburner.model.values import value
 from backburner.work.holder.frames import SOCKET_FD
 from backburner.work.holder.launch import holder_words, is_holder, listen
 from backburner.work.process.condition import BLANK
@@ -50,7 +51,7 @@ _DEFAULT_SIGNALS = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Launch:
     """How a command is to be run: what it inherits from its caller."""
 

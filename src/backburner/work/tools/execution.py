@@ -12,7 +12,7 @@ import re
 import secrets
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, Any, cast
@@ -29,6 +29,7 @@ from backburner.model.limits import RESULT_MAX_BYTES
 from backburner.model.outcome import Image, Outcome
 from backburner.model.redaction import for_log, redact_text, secrets_in, without
 from backburner.model.states import ErrorKind
+from backburner.model.values import value
 from backburner.work.tools import prints
 from backburner.work.tools.context import Context
 
@@ -59,7 +60,7 @@ class FailureKind(Enum):
     """The person who has an account there."""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Failure:
     """A call that did not come to an end of its own."""
 
@@ -229,20 +230,20 @@ def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
     from pydantic_core import to_jsonable_python
 
     plain: dict[str, Any] = {}
-    for name, value in arguments.items():
+    for name, given in arguments.items():
         try:
-            plain[name] = to_jsonable_python(value, fallback=_kind_only, bytes_mode="base64")
+            plain[name] = to_jsonable_python(given, fallback=_kind_only, bytes_mode="base64")
         except Exception:  # noqa: BLE001 - of a serializer that a type brings along
-            plain[name] = _kind_only(value)
+            plain[name] = _kind_only(given)
     return plain
 
 
 def _secrets(arguments: Mapping[str, Any]) -> frozenset[str]:
     """Texts among them that are in no word about the call."""
     found = secrets_in(_plain(arguments))
-    for value in arguments.values():
+    for given in arguments.values():
         with contextlib.suppress(Exception):  # of a type that the tool brings along
-            found |= secrets_in({"secret": value.get_secret_value()})  # as pydantic hides them
+            found |= secrets_in({"secret": given.get_secret_value()})  # as pydantic hides them
     return found
 
 

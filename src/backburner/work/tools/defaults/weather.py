@@ -6,13 +6,13 @@ choice and no model's.
 
 import json
 import os
-from dataclasses import dataclass
 from typing import Annotated, Any, cast
 from urllib.parse import urlencode, urlsplit
 
 from pydantic import Field
 
 from backburner.model.errors import ToolError
+from backburner.model.values import value
 from backburner.work.fetch import FetchFailed, fetch, host_and_port
 from backburner.work.tools.tool import tool
 
@@ -66,7 +66,7 @@ Location = Annotated[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Place:
     """A point on the earth, and what it is called."""
 

@@ -1,42 +1,36 @@
-"""A process with the libraries of the program loaded, and nothing of the program itself.
+"""A process with the libraries of our programs loaded, and nothing of the programs themselves.
 
-Each run of the program is a fork of it, which loads the program's own modules as any run does.
-Started by `nursery.py`, with a socket on which requests come; ends when that is closed.
+Each program is a fork of it, which loads its own modules as it always does. Started by
+`nursery.py`, with a socket on which requests come, and one for those of `forked.py`; ends when the
+first is closed.
 """
 
 import importlib
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import sys
 
-_LIBRARIES = (
-    "apsw",
-    "asyncio",
-    "concurrent.futures",
-    "email.message",
-    "psutil",
-    "subprocess",
-    "tempfile",
-    "typer._adapters",
-    "typer.main",
-    "urllib.parse",
-    "zoneinfo",
-)
 _DESCRIPTORS = 5
 
 
-def main(requests: socket.socket) -> None:
-    """Until nobody asks any more. Returns in each fork that is to become the program."""
+def main(requests: socket.socket, door: socket.socket) -> str:
+    """Until nobody asks any more. Returns in each fork, with the module that it is to run."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody collects those that wait for a run
     while True:
-        asked, descriptors, _, _ = socket.recv_fds(requests, 1, _DESCRIPTORS)
-        if not asked:
-            os._exit(0)
+        if requests in select.select([requests, door], [], [])[0]:
+            asked, descriptors, _, _ = socket.recv_fds(requests, 1, _DESCRIPTORS)
+            if not asked:
+                os._exit(0)
+        else:
+            with door.accept()[0] as stranger:
+                _, descriptors, _, _ = socket.recv_fds(stranger, 1, _DESCRIPTORS)
         if os.fork() == 0:
             requests.close()
+            door.close()
             break
         for descriptor in descriptors:
             os.close(descriptor)
@@ -54,10 +48,10 @@ def main(requests: socket.socket) -> None:
         os.dup2(descriptor, number)
         os.close(descriptor)
     with open(request, "rb") as file:
-        _become(json.load(file))
+        return _become(json.load(file))
 
 
-def _become(given: dict[str, "list[str] | dict[str, str] | str | int"]) -> None:
+def _become(given: dict[str, "list[str] | dict[str, str] | str | int"]) -> str:
     """What `execve` would do, and `python -m`."""
     os.chdir(str(given["cwd"]))
     os.umask(int(str(given["umask"])))
@@ -65,10 +59,12 @@ def _become(given: dict[str, "list[str] | dict[str, str] | str | int"]) -> None:
     os.environ.update(dict(given["environment"]))  # type: ignore[arg-type]
     sys.path[0] = os.getcwd()
     sys.argv = ["-m", *list(given["arguments"])]  # type: ignore[arg-type]
+    return str(given["module"])
 
 
 if __name__ == "__main__":
-    for library in _LIBRARIES:
+    sys.path[0] = os.getcwd()  # beside this file there is a folder `mcp`
+    for library in sys.argv[3:]:
         importlib.import_module(library)
-    main(socket.socket(fileno=int(sys.argv[1])))
-    runpy.run_module("backburner.cli", run_name="__main__", alter_sys=True)
+    module = main(*(socket.socket(fileno=int(word)) for word in sys.argv[1:3]))
+    runpy.run_module(module, run_name="__main__", alter_sys=True)

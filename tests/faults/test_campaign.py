@@ -43,7 +43,8 @@ from tests.postgres_server import Server
 from tests.waiting import pause, wait_until, wait_until_async
 
 APPLICATIONS = 3
-PATIENCE_S = 60
+PATIENCE_S = 180
+"""For a machine that has much else to do; less than until somebody is taken for dead."""
 
 
 @dataclass
@@ -74,6 +75,7 @@ class Round:
             self.start(f"r{self.number}a{index}")
         wait_until(
             lambda: len(notes(self.folder / "started")) >= 2 * APPLICATIONS,
+            timeout=PATIENCE_S,
             message="the applications do not get going",
         )
         for _ in range(self.dice.randint(2, 5)):

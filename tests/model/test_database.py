@@ -1,13 +1,22 @@
-"""No password of an address is ever shown."""
+"""No password of an address is ever shown, however it is written."""
 
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from backburner.model.database import is_database, without_password
+from backburner.model.database import (
+    check_address,
+    hide_passwords,
+    is_database,
+    with_password,
+    without_password,
+)
 from backburner.model.errors import UsageError
 from backburner.model.home import Home, named_home
-from backburner.runtime.home import home_of
+from backburner.runtime.home import home_of, leave_address, take_address_away
 
 
 @pytest.mark.parametrize(
@@ -15,10 +24,15 @@ from backburner.runtime.home import home_of
     [
         ("postgresql://ada@db/work", "postgresql://ada@db/work"),
         ("postgresql://ada:hunter2@db:5432/work", "postgresql://ada@db:5432/work"),
-        ("postgres://ada:hun@ter2@db,other/work", "postgres://ada@db,other/work"),
-        ("postgresql://ada:hun/ter2@db/work", "postgresql://ada@db/work"),
+        ("postgres://ada:hun%40ter2@db,other/work", "postgres://ada@db,other/work"),
+        ("postgresql://ada:hun:ter2@[::1]:5432/work", "postgresql://ada@[::1]:5432/work"),
         ("postgresql://db/work?user=ada&password=hunter2", "postgresql://db/work?user=ada"),
-        ("postgresql://db/work?PASSWORD=hunter2", "postgresql://db/work"),
+        (
+            "postgresql://db/?sslpassword=hunter2&sslmode=require",
+            "postgresql://db/?sslmode=require",
+        ),
+        ("postgresql:///work?host=/run/postgresql", "postgresql:///work?host=/run/postgresql"),
+        ("postgresql://%2Frun%2Fpostgresql/work", "postgresql://%2Frun%2Fpostgresql/work"),
         ("postgresql:///work", "postgresql:///work"),
     ],
 )
@@ -28,7 +42,82 @@ def test_an_address_is_shown_without_its_password(address: str, shown: str) -> N
     home = named_home(address)
     assert (home.shared, home.address, home.shown) == (True, address, shown)
     assert "hunter2" not in repr(home)
-    assert "ter2" not in repr(home)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://ada:hun@ter2@db/work",
+        "postgresql://ada:hun/ter2@db/work",
+        "postgresql://ada:hun?ter2@db/work",
+        "postgresql://ada:hun#ter2@db/work",
+        "postgresql://ada:hun%ter2@db/work",
+        "postgresql://ada:hun ter2@db/work",
+        "postgresql://ada:hunter2",
+        "postgresql://db/work?PASSWORD=hunter2",
+        "postgresql://db/work?pass%77ord=hunter2",
+        "postgresql://db/work?password=hun@ter2",
+        "postgresql://ada:hunter2@[/work",
+    ],
+)
+def test_what_could_be_read_otherwise_is_refused_and_not_repeated(address: str) -> None:
+    """libpq takes all after the first @ for the host, and says so to everybody."""
+    with pytest.raises(UsageError, match="is not one") as refused:
+        named_home(address)
+    assert "%40" in refused.value.remedy
+    for part in ("hun", "ter2"):
+        assert part not in f"{refused.value} {refused.value.remedy} {without_password(address)}"
+
+
+PIECES = ("aquamarine", "bumblebee", "chrysalis")
+SPECIAL = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=3)
+
+
+@given(
+    SPECIAL,
+    SPECIAL,
+    st.sampled_from(
+        [
+            "postgresql://ada:{}@127.0.0.1:1/work",
+            "postgresql://ada:{}@127.0.0.1:1/work?sslmode=disable",
+            "postgres://127.0.0.1:1/work?user=ada&password={}",
+            "postgresql://127.0.0.1:1/work?password={}&user=ada",
+            "postgresql://ada:{}",
+            "postgresql:/ada:{}@db/work",
+            "Postgresql://ada:{}@db/work",
+            " postgresql://ada:{}@db/work",
+            "host=db user=ada password={}",
+            "password = {} host=db",
+        ]
+    ),
+    st.booleans(),
+)
+def test_no_part_of_a_password_is_ever_shown(
+    first: str, second: str, form: str, escaped: bool
+) -> None:
+    password = PIECES[0] + first + PIECES[1] + second + PIECES[2]
+    address = form.format(quote(password, safe="") if escaped else password)
+    said = [without_password(address)]
+    if "postgres" in form.lower():  # a command line is told of what it was given
+        said.append(hide_passwords(f"got an unexpected argument ({address})", [address]))
+    try:
+        home = named_home(address)
+        said += [repr(home), home.shown, str(home.root)]
+    except UsageError as error:
+        said += [error.message, error.remedy]
+    assert not any(piece in text for text in said for piece in PIECES), said
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1))
+def test_a_password_of_the_environment_is_added_as_it_is(password: str) -> None:
+    psycopg = pytest.importorskip("psycopg.conninfo")
+    for address in ("postgresql://ada@db/work", "postgresql:///work?host=/run/x"):
+        both = check_address(with_password(address, password))
+        assert psycopg.conninfo_to_dict(both)["password"] == password
+        assert without_password(both) == address
+    own = "postgresql://ada:own@db/work"
+    assert with_password(own, password) == own
+    assert with_password(f"{address}&password=own", password) == f"{address}&password=own"
 
 
 def test_the_folder_of_an_address_does_not_depend_on_the_password(
@@ -37,12 +126,20 @@ def test_the_folder_of_an_address_does_not_depend_on_the_password(
     monkeypatch.setenv("BACKBURNER_HOME", "postgresql://ada:old@db/work")
     one = named_home(None)
     assert one.root == named_home("postgresql://ada:new@db/work").root
+    assert one.root == named_home("postgresql://ada@db/work").root
     assert one.root != named_home("postgresql://ada:old@db/other").root
+    assert one.root != named_home("postgresql://ada@db/work?application_name=x").root
     assert isinstance(one, Home)
 
 
 @pytest.mark.parametrize(
-    "text", ["postgresql+psycopg://u:hunter2@h/w", "mysql://h/w", "host=h password=hunter2"]
+    "text",
+    [
+        "postgresql+psycopg://u:hunter2@h/w",
+        "mysql://h/w",
+        "host=h password=hunter2",
+        "postgresql:/u:hunter2@h/w",
+    ],
 )
 def test_what_is_no_folder_and_no_address_makes_no_folder(text: str) -> None:
     with pytest.raises(UsageError, match="neither a folder nor the address") as refused:
@@ -53,3 +150,20 @@ def test_what_is_no_folder_and_no_address_makes_no_folder(text: str) -> None:
 def test_the_folder_of_a_worker_within_a_home_leaves_it_a_home(tmp_path: Path) -> None:
     (tmp_path / "node").mkdir()  # where a worker lies that was given no folder
     assert not home_of(tmp_path).shared
+
+
+def test_a_worker_leaves_the_address_for_its_user_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPASSWORD", "hun@ter2")
+    home = Home(tmp_path, "postgresql://ada@db/work")
+    Path(home.node).touch()
+    with pytest.raises(UsageError, match="a worker that has left"):
+        home_of(tmp_path)
+    leave_address(home)
+    assert Path(home.record).stat().st_mode & 0o777 == 0o600
+    there = home_of(tmp_path)
+    assert there.address == "postgresql://ada@db/work?password=hun%40ter2"
+    assert there.shown == "postgresql://ada@db/work"
+    take_address_away(home)
+    assert not Path(home.record).exists()

@@ -5,7 +5,7 @@ import os
 import secrets
 from pathlib import Path
 
-from backburner import AgentRequest, Backburner, Context, tool
+from backburner import AgentRequest, Backburner, CommandAgent, Context, tool
 from tests.waiting import wait_until_async
 
 
@@ -77,6 +77,19 @@ async def patient(request: AgentRequest, context: Context) -> str:
     return await _hold(context, request.prompt)
 
 
+async def size_up(request: AgentRequest, context: Context) -> str:
+    """Says what came with the prompt."""
+    return " ".join(
+        f"{each.name} {each.media_type} {len(each.data)} {sum(each.data) % 251}"
+        for each in request.attachments
+    )
+
+
 def register(backburner: Backburner) -> None:
+    backburner.agent("size_up", size_up)
+    backburner.agent(
+        "program",
+        CommandAgent(["sh", "-c", 'echo "$WHO says: $1"; env >&2', "-"], env={"WHO": "the worker"}),
+    )
     backburner.agent("parent", parent)
     backburner.agent("patient", patient)

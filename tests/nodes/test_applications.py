@@ -6,9 +6,20 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psycopg
 import pytest
 
-from backburner import Backburner, Context, InvalidArguments, Session, State, Task, UsageError
+from backburner import (
+    Attachment,
+    Backburner,
+    Context,
+    InvalidArguments,
+    LimitReached,
+    Session,
+    State,
+    Task,
+    UsageError,
+)
 from backburner.model.states import ErrorKind
 from tests.nodes.conftest import NewApplication, NewWorker
 from tests.waiting import wait_until_async
@@ -213,6 +224,49 @@ async def test_b8_an_agent_of_a_worker_answers_and_its_children_end_with_it(
     assert child.state is State.CANCELED
     with pytest.raises(UsageError, match="patient"):
         await session.ask("x", agent="nobody")
+
+
+async def test_b8_a_command_line_agent_of_a_worker_is_asked_from_elsewhere(
+    shared: Backburner, new_worker: NewWorker, tmp_path: Path
+) -> None:
+    worker = new_worker(*SHOP, PGPASSWORD="hunter2hunter2")
+    session = shared.session("chat")
+    task = await (await session.ask("--how are you?", agent="program")).wait(timeout=60)
+    assert (task.state, task.result) == (State.SUCCEEDED, "the worker says:  --how are you?")
+    said = (await task.output()).stderr_text or ""
+    assert "WHO=the worker" in said
+    assert "hunter2" not in said
+    with pytest.raises(UsageError, match="takes no attachments"):
+        await session.ask("x", agent="program", attachments=[b"%PDF-"])
+    # It is a process: it goes on while its worker is away.
+    await asyncio.to_thread(worker.kill)
+    waits = await session.ask("again", agent="program")
+    await asyncio.to_thread(worker.start)
+    assert (await waits.wait(timeout=60)).result == "the worker says: again"
+
+
+async def test_b8_attachments_get_to_an_agent_on_another_machine(
+    shared: Backburner, new_worker: NewWorker, tmp_path: Path
+) -> None:
+    new_worker(*SHOP)
+    session = shared.session("chat", owner="ada")
+    (tmp_path / "notes.txt").write_bytes(b"abc" * 1000)
+    picture = Attachment(bytes(range(256)) * 4096, "image/png", "a.png")
+    task = await session.ask("x", agent="size_up", attachments=[tmp_path / "notes.txt", picture])
+    await task.wait(timeout=60)
+    assert task.result == "notes.txt text/plain 3000 {} a.png image/png 1048576 {}".format(
+        sum(b"abc" * 1000) % 251, sum(picture.data) % 251
+    ), task.error
+    left = await asyncio.to_thread(rows, shared.home.address, "SELECT FROM backburner.attachment")
+    assert left == [], "they go with its end"
+    large = Attachment(bytes(8 * 2**20 + 1), "text/plain")
+    with pytest.raises(LimitReached, match="8 MiB"):
+        await session.ask("x", agent="size_up", attachments=[large])
+
+
+def rows(address: str, sql: str) -> list[tuple[object, ...]]:
+    with psycopg.connect(address) as connection:
+        return connection.execute(sql.encode()).fetchall()
 
 
 async def test_e9_a_schedule_starts_a_tool_where_it_is(

@@ -1,12 +1,14 @@
 """X10: the address takes the place of the home in every command, and tells nobody its password."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import COMMAND, Program, Result
 from tests.nodes.conftest import NO_RECORD, NewWorker
+from tests.nodes.workers import WorkerProcess
 from tests.nursery import Nursery
 from tests.waiting import wait_until
 
@@ -130,6 +132,22 @@ def test_what_a_job_starts_goes_to_the_record_of_its_worker(
     assert len(backburner("ls", "--json").json) == 2
 
 
+def test_d9_a_command_is_not_given_the_password_of_the_record(
+    backburner: Careful, address: str, new_worker: NewWorker
+) -> None:
+    worker = new_worker(
+        BACKBURNER_DATABASE=address.replace("test@", f"test:{PASSWORD}@"), PGPASSWORD=PASSWORD
+    )
+    shown = backburner("run", "--wait", "--", "env")
+    assert "BACKBURNER_TASK_ID" in shown.out
+    assert "PGPASSWORD" not in shown.out
+    inner = backburner("run", "--wait", "--", f"{PROGRAM} run --wait -- echo inner")
+    assert (inner.code, inner.out) == (0, "inner\n"), inner.err
+    worker.drain()
+    assert worker.process.wait(60) == 0
+    assert not list(worker.home.glob("record*")), "it goes with the last task"
+
+
 def test_what_needs_a_folder_says_so(backburner: Careful) -> None:
     refused = backburner("service", "status")
     assert (refused.code, "this record is in a database" in refused.err) == (2, True)
@@ -143,8 +161,48 @@ def test_a_database_that_is_not_there_is_an_error_in_two_lines(backburner: Caref
         assert "the database cannot be reached" in result.err
         assert result.err.count("\n") == 2
     assert backburner("completion", "--candidates", "tasks", "--home", nowhere, "--", "").out == ""
-    wrong = backburner("ls", "--home", f"postgresql://test:{PASSWORD}@[/x")
-    assert (wrong.code, "is not one" in wrong.err) == (1, True)
+
+
+@pytest.mark.parametrize("wrong", ["test:{}@[/x", "test:a@{}@127.0.0.1:1/x", "test:a/{}@h/x"])
+def test_an_address_that_is_none_is_a_mistake_of_the_caller(
+    backburner: Careful, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    address = "postgresql://" + wrong.format(PASSWORD)
+    for command in ("ls", "run", "doctor", "db check", "serve"):
+        rest = ["--", "true"] if command == "run" else []
+        refused = backburner(*command.split(), "--home", address, *rest)
+        assert refused.code == 2, refused
+        assert "is not one" in refused.err
+        assert "%40" in refused.err
+    assert backburner("worker", "--database", address).code == 2
+    assert backburner("worker", address).code == 2, "what typer repeats"
+    monkeypatch.setenv("BACKBURNER_HOME", address)
+    assert backburner("ls").code == 2
+    unknown = "postgresql://test@127.0.0.1:1/x?frobnicate=1"
+    assert backburner("ls", "--home", unknown).code == 2
+
+
+def test_a_place_for_artifacts_that_nothing_reaches_is_refused_at_once(
+    backburner: Careful, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BACKBURNER_ARTIFACTS", "nosuch://bucket/folder")
+    for command in (["run", "--", "true"], ["worker"]):
+        refused = backburner(*command)
+        assert (refused.code, "nosuch://" in refused.err) == (2, True), refused
+        assert "file:///srv/artifacts" in refused.err
+
+
+def test_a_password_in_a_command_line_is_not_for_others_to_see(
+    home: Path, address: str, new_home: Callable[[], Path]
+) -> None:
+    with_password = address.replace("test@", f"test:{PASSWORD}@")
+    worker = WorkerProcess(address, new_home(), "--database", with_password, forked=False)
+    try:
+        seen = Path(f"/proc/{worker.process.pid}/cmdline").read_bytes()
+    finally:
+        worker.leave()
+    assert PASSWORD.encode() not in seen
+    assert b"--database\0postgresql://test@" in seen
 
 
 @NO_RECORD

@@ -9,7 +9,7 @@ import pytest
 from backburner import Backburner, State
 from backburner.model.states import ErrorKind, Kind
 from backburner.model.task import NewTask
-from backburner.store.engine import route_of_queue, route_of_work
+from backburner.store.engine import route_of_node, route_of_queue, route_of_work
 from tests.nodes.conftest import NewWorker
 
 pytestmark = [pytest.mark.slow]
@@ -89,6 +89,17 @@ async def test_the_route_of_an_agent_is_the_same_in_the_database(
     new = NewTask("bg_1", "local", "s", Kind.AGENT, "x", spec)
     await shared.store.create(new, limit=1)
     assert await _route(shared, "bg_1") == route_of_work(Kind.AGENT, name)
+
+
+@pytest.mark.parametrize("queue", ["gpu", "y" * 33])
+async def test_the_route_to_one_node_is_the_same_in_the_database(
+    shared: Backburner, queue: str
+) -> None:
+    await shared.set_queue(queue, 1)
+    task = await shared.session("chat").run("true", queue=queue)
+    with psycopg.connect(shared.home.address) as connection:
+        connection.execute("UPDATE backburner.task SET sent_to = 'nd_1'")
+    assert await _route(shared, task.id) == route_of_node("nd_1", route_of_queue(queue))
 
 
 async def _route(shared: Backburner, task_id: str) -> str:

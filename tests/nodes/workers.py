@@ -22,13 +22,18 @@ class WorkerProcess:
         *options: str,
         enter: Sequence[str] = (),
         folder: Path | None = None,
+        forked: bool = True,
         **settings: str,
     ) -> None:
-        """``enter`` stands before its command: it may be on a machine of its own."""
+        """``enter`` stands before its command: it may be on a machine of its own.
+
+        Not ``forked`` where somebody reads its command line.
+        """
         self.home = home
         self._folder = folder
         self._log = home.parent / f"{home.name}.log"
         self._enter = enter
+        self._forked = forked and not enter
         self._words = ["worker", "--home", str(home), "--concurrency", "8", *options]
         self._environment = {**os.environ, "BACKBURNER_DATABASE": address, **settings}
         self.start()
@@ -45,7 +50,7 @@ class WorkerProcess:
             self.process = self._started(log.fileno())
 
     def _started(self, log: int) -> "subprocess.Popen[bytes] | Forked":
-        if not self._enter and nursery().fits(self._environment):
+        if self._forked and nursery().fits(self._environment):
             return nursery().start(
                 "backburner.cli",
                 *self._words,

@@ -170,6 +170,27 @@ async def test_a_channel_that_hangs_holds_up_neither_jobs_nor_other_channels(
     # What hangs goes with its home: that nothing is left is checked after the test.
 
 
+async def test_x10_receivers_of_one_owner_that_hang_hold_up_no_other_owner(
+    home: Path, server: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BACKBURNER_DELIVERY_LIMIT_S", "300")  # more than a test has
+    async with Backburner.open(home) as bb:
+        for n in range(9):
+            hanging = server.url(f"/slow?{n}")
+            await bb.add_channel(f"hook{n}", webhook=hanging, allow_private=True, owner="hog")
+        await bb.add_channel("web", webhook=server.url(), allow_private=True, owner="ada")
+        await ended(bb.session("s", owner="hog"))
+        server.wait_for(4)
+        for number in range(3):
+            await ended(bb.session("s", owner="ada"))
+            await wait_until_async(lambda: len(paths(server, "/ok")) == number + 1)  # noqa: B023 - waited for
+        assert len(paths(server, "/slow")) == 4, "so many of one owner at once"
+
+
+def paths(server: Receiver, begin: str) -> list[str]:
+    return [got.path for got in server.received if got.path.startswith(begin)]
+
+
 async def test_a_quiet_session_is_told_what_it_wishes_and_no_more(
     home: Path, tmp_path: Path
 ) -> None:

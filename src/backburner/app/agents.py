@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from backburner.app.home import Backburner
     from backburner.app.session import Session
     from backburner.work.assignment import Assignment
+    from backburner.work.process.wrapper import Launch
 
 
 class Agents:
@@ -54,6 +55,10 @@ class Agents:
     def assignment(self, name: str, prompt: str) -> "Assignment | None":
         """How the keeper starts an agent that is a program; None for one that lives here."""
         return self._service.assignment(Asking(prompt, name))
+
+    def launch(self, task: TaskRecord) -> "Launch | None":
+        """How a worker starts a prompt for one of its programs."""
+        return self._service.launch_for(task)
 
     def claim(self, task: TaskRecord) -> Claim | None:
         """How this application carries out a prompt that waits for one."""

@@ -68,7 +68,8 @@ class Backburner:
         self._feed: Feed | None = None
         self._registry: Registry | None = None
         self._runs: Runs | None = None
-        self._registered_agents: dict[str, Maker | CommandAgent] = {}
+        self.registered_agents: dict[str, Maker | CommandAgent] = {}
+        """By name; open or not. `agents` asks them."""
         self._agents: Agents | None = None
 
     @classmethod
@@ -83,6 +84,11 @@ class Backburner:
         return cls(home_of(home), settings or settings_from_environment())
 
     async def __aenter__(self) -> Self:
+        if self.home.shared:
+            check_database_installed()
+            from backburner.runtime.artifacts import depot_of  # needs an extra
+
+            depot_of(self.settings)  # what is wrong with it is said before anything is open
         store = self._store = await self._open_store()
         self._feed = Feed(store)
         self.tasks = TaskService(store, self.home, self.settings, self._feed)
@@ -102,7 +108,7 @@ class Backburner:
         self.approvals = Approvals(store, self._feed, self.tasks)
         await self.tasks.see_to_keeper()
         self._keeper_care = asyncio.create_task(self._keep_watch())
-        if self._registry is not None or self._registered_agents:
+        if self._registry is not None or self.registered_agents:
             self.runs.look_again()  # something may wait for these tools and agents
         return self
 
@@ -219,7 +225,7 @@ class Backburner:
         if self._agents is None:
             from backburner.app.agents import Agents  # slow to load, seldom needed
 
-            self._agents = Agents(self, self._registered_agents)
+            self._agents = Agents(self, self.registered_agents)
         return self._agents
 
     def agent(self, name: str, agent: "AgentLike") -> None:
@@ -232,7 +238,7 @@ class Backburner:
 
         if not name:
             raise UsageError("an agent needs a name")
-        self._registered_agents[name] = adapted(agent)
+        self.registered_agents[name] = adapted(agent)
         if self._store is not None:
             self.runs.look_again()  # something may wait for it
 
@@ -240,7 +246,7 @@ class Backburner:
         """The tools and agents of another one are of this one too."""
         for tool in other.registry:
             self.registry.register(tool)
-        self._registered_agents |= other._registered_agents
+        self.registered_agents |= other.registered_agents
         if self._store is not None:
             self.runs.look_again()
 

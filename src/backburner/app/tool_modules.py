@@ -8,6 +8,12 @@ from typing import Any
 
 from backburner.app.home import Backburner
 from backburner.model.errors import UsageError
+from backburner.model.node import Offer
+from backburner.model.states import Kind
+from backburner.model.task import Task
+from backburner.runtime.node import Programs
+from backburner.work.agents.command import CommandAgent
+from backburner.work.process.wrapper import Launch
 
 REGISTER = "register"
 """The function of a module that is given the Backburner to register tools and agents with."""
@@ -32,6 +38,22 @@ def take_in(backburner: Backburner, name: str) -> None:
         _call(register, backburner, f"{name}:{REGISTER}")
     elif not found:
         raise UsageError(f"there are no tools in {name}", remedy=_HOW)
+
+
+def programs_of(backburner: Backburner) -> Programs:
+    """Its command-line agents, which are processes of the worker."""
+
+    def launch(task: Task) -> Launch | None:
+        return backburner.agents.launch(task)  # which are there when it is open
+
+    return Programs(
+        [
+            Offer(Kind.AGENT, name, {"name": name, "command": list(agent.command)})
+            for name, agent in backburner.registered_agents.items()
+            if isinstance(agent, CommandAgent)
+        ],
+        launch,
+    )
 
 
 def _take_in_object(backburner: Backburner, name: str, given: Any) -> None:

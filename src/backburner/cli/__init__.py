@@ -10,6 +10,10 @@ _CALLED_IN_LOOPS = ("status", "progress", "result")
 
 def main() -> int:
     """The program `backburner`. Answers its exit status."""
+    if any("://" in word for word in sys.argv):
+        from backburner.cli.commandline import hide_own_passwords
+
+        hide_own_passwords()
     if sys.argv[1:2] and sys.argv[1] in _CALLED_IN_LOOPS:
         from backburner.cli.inside import try_quickly
 

@@ -13,6 +13,7 @@ from typing import TextIO, cast
 
 from backburner.cli import exits
 from backburner.cli.textwidth import clean
+from backburner.model.database import hide_passwords
 from backburner.model.errors import SPELLINGS, BackburnerError
 
 _LOG_LIMIT = 1024 * 1024
@@ -74,7 +75,7 @@ def tell(error: BackburnerError) -> None:
 
 def _line(text: str) -> None:
     with contextlib.suppress(OSError):  # nobody is there to be told
-        print(clean(text), file=sys.stderr)
+        print(clean(hide_passwords(text, sys.argv)), file=sys.stderr)
 
 
 def _write_to_nowhere() -> None:

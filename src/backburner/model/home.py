@@ -13,6 +13,7 @@ secrets/           the keys of webhooks, 0600
 token              the token of the local user for the HTTP API, 0600
 launches           environment and folder of the starts that are still to come, 0600
 node               in the folder of a worker of a shared record: which one it is
+record             there: the address of that record, 0600, for what its commands start in it
 trash/             folders of forgotten tasks, on their way out
 tasks/ID.ATTEMPT/  output.log, stderr.log, marks, input (a socket), and wrapper, which becomes
                    result.json; what the job says of itself: report, answers/, artifacts/,
@@ -24,7 +25,13 @@ import sys
 from dataclasses import field
 from pathlib import Path
 
-from backburner.model.database import is_database, without_password
+from backburner.model.database import (
+    check_address,
+    identity,
+    is_database,
+    is_no_folder,
+    without_password,
+)
 from backburner.model.errors import UsageError
 from backburner.model.values import value
 
@@ -195,6 +202,11 @@ class Home:
         return f"{self.root}/node"
 
     @property
+    def record(self) -> str:
+        """The address that the worker works for whose folder this is."""
+        return f"{self.root}/record"
+
+    @property
     def launches(self) -> str:
         """What the starts that are still to come will need; see `work.handover`."""
         return f"{self.root}/launches"
@@ -216,10 +228,11 @@ def named_home(given: str | os.PathLike[str] | None) -> Home:
 
 
 def shared_home(address: str) -> Home:
-    """The record in this database."""
+    """The record in this database; UsageError where that is no address."""
     import hashlib  # `backburner ls` of a folder does without
 
-    name = hashlib.blake2b(without_password(address).encode(), digest_size=8).hexdigest()
+    check_address(address)
+    name = hashlib.blake2b(identity(address).encode(), digest_size=8).hexdigest()
     return Home(own_folder() / f"shared-{name}", address)
 
 
@@ -230,7 +243,7 @@ def resolve_home(given: str | os.PathLike[str] | None) -> Path:
         raise UsageError(
             "a folder is needed here, and no database", remedy="give the home folder to --home"
         )
-    if "://" in text or "password=" in text:  # which may hold a password: it is not repeated
+    if is_no_folder(text):  # which may hold a password: it is not repeated
         raise UsageError(
             "that is neither a folder nor the address of a record",
             remedy="an address begins with postgresql://",

@@ -65,6 +65,8 @@ ARTIFACTS_MAX = 1000
 ATTACHMENTS_MAX = 20
 ATTACHMENT_MAX_BYTES = 32 * 1024 * 1024
 """Of all files that go with one prompt: providers take about as much in one request."""
+ATTACHMENT_ELSEWHERE_MAX_BYTES = 8 * 1024 * 1024
+"""The same for an agent on another machine: all writers of the record wait for them."""
 
 AGENT_DEPTH_MAX = 2
 """Work that an agent starts, and work that an agent of that agent starts; no deeper: each level

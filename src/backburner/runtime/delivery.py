@@ -12,6 +12,7 @@ import contextlib
 import itertools
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -31,7 +32,9 @@ from backburner.work.channels.program import Run, command_program, desktop_progr
 
 Result = TypeVar("Result")
 
-_AT_ONCE = 4
+_AT_ONCE = 64
+_OF_ONE_OWNER = 4
+"""Receivers that hang hold their own lanes, and nobody else's."""
 _SPARE_S = 10.0
 """Beyond the limit of a delivery, for ending it and writing down what became of it."""
 _AGAIN_S = 1.0
@@ -56,6 +59,8 @@ class Deliverer:
         who = f"{os.uname().nodename} {os.getpid()}.{next(_deliverers)}"
         self._consumer = f"deliverer {who} {clock.boot_now()}"
         self._lanes: dict[str, asyncio.Task[None]] = {}
+        self._of_owner: Counter[str] = Counter()
+        """How many of them each has."""
         self._open = False
         self._bell = asyncio.Event()
         self._unsubscribe = store.on_change(self._bell.set)
@@ -94,15 +99,20 @@ class Deliverer:
         """Take on what can be taken on, then wait for the next reason to look."""
         self._bell.clear()
         free = _AT_ONCE - len(self._lanes)
-        due = await self._store.next_delivery()
+        full = [owner for owner, n in self._of_owner.items() if n >= _OF_ONE_OWNER]
+        most = max((n for n in self._of_owner.values() if n < _OF_ONE_OWNER), default=0)
+        due = await self._store.next_delivery(passing_over=full)
         # Reading first: to claim is to write, and most changes of the record concern no channel.
         if free and due is not None and due <= clock.boot_now():
             claimed = await self._store.claim_deliveries(
                 consumer=self._consumer,
                 limit=free,
                 lease_s=self._settings.delivery_limit_s + _SPARE_S,
+                each=_OF_ONE_OWNER - most,
+                passing_over=full,
             )
             for signal in claimed:
+                self._of_owner[signal.owner] += 1
                 self._lanes[signal.key] = asyncio.create_task(self._deliver(signal))
             if claimed:
                 self._open = True
@@ -125,6 +135,7 @@ class Deliverer:
             await insist(lambda: self._write_down(signal, again), self._report)
         finally:
             del self._lanes[signal.key]
+            self._of_owner -= Counter([signal.owner])
             self._bell.set()
 
     async def _attempt(self, signal: Signal) -> Outcome | None:

@@ -4,6 +4,7 @@ An environment that no start will use must not stay.
 """
 
 import resource
+from collections.abc import Callable
 from dataclasses import replace
 
 from backburner.model.errors import UsageError
@@ -14,6 +15,10 @@ from backburner.store.protocol import Store
 from backburner.work import handover, shell
 from backburner.work.process.wrapper import Launch, problem
 from backburner.work.python import with_request
+
+OwnLaunch = Callable[[Task], Launch | None]
+"""How a machine starts what it was asked for by name, and given nothing to start with: its own
+command-line agents."""
 
 YOUNG_S = 3600.0
 """What was left shortly ago may belong to a task that is about to be written."""
@@ -58,10 +63,21 @@ async def left_for(store: Store, home: Home, subject: str, name: str) -> Launch:
         raise ValueError(str(error)) from None
 
 
-async def launch_of(store: Store, home: Home, task: Task) -> Launch:
-    """How this attempt is started. OSError, ValueError or TypeError where that is not known."""
+def _launch_here(task: Task, own: OwnLaunch) -> Launch | None:
     try:
-        left = await left_for(store, home, task.id, task.hand_over or "")
+        launch = own(task)
+    except UsageError as error:
+        raise ValueError(str(error)) from None
+    if launch is None:
+        return None
+    return replace(launch, environment=handover.environment_here(launch.given))
+
+
+async def launch_of(store: Store, home: Home, task: Task, own: OwnLaunch) -> Launch:
+    """How this attempt is started. OSError, ValueError or TypeError where that is not known."""
+    left = _launch_here(task, own) if task.hand_over is None else None
+    try:
+        left = left or await left_for(store, home, task.id, task.hand_over or "")
     except FileNotFoundError:
         raise ValueError("what it was to be started with is gone") from None
     launch = with_request(left, task.kind, task.spec)

@@ -22,13 +22,16 @@ from backburner.model.errors import Conflict, StoreError, StoreUnusable
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.node import Node as NodeRow
-from backburner.model.node import NodeKind
+from backburner.model.node import NodeKind, Offer
 from backburner.model.order import NO_QUEUE
 from backburner.model.task import Task
 from backburner.model.values import value
+from backburner.runtime.artifacts import depot_of
 from backburner.runtime.delivery import Deliverer
 from backburner.runtime.feed import Feed
 from backburner.runtime.fencing import end_fenced_off
+from backburner.runtime.home import leave_address, take_address_away
+from backburner.runtime.launches import OwnLaunch
 from backburner.runtime.probes import Door, listening
 from backburner.runtime.remote_input import InputCarrier
 from backburner.runtime.runs.folders import missing_folder, no_room
@@ -57,6 +60,19 @@ class Terms:
     """Where its probes are answered, if they are to be."""
 
 
+@value
+class Programs:
+    """The command-line agents of a node, which anybody can ask for by name."""
+
+    offers: Sequence[Offer] = ()
+    launch: OwnLaunch = lambda _: None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What they are called."""
+        return tuple(offer.name for offer in self.offers)
+
+
 class Node:
     """Carries out what is brought, until it is told to leave."""
 
@@ -67,13 +83,16 @@ class Node:
         settings: Settings,
         *,
         terms: Terms,
+        programs: Programs,
         report: Callable[[str], None],
     ) -> None:
         self._store = store
+        self._programs = programs
         self._home = home
         self._report = report
         self._feed = Feed(store)
         self._worker = ProcessWorker(store, home, settings, report)
+        self._worker.own_launch = programs.launch
         self._inputs = InputCarrier(store, home, report)
         self._deliverer = Deliverer(store, home, settings, report)
         row = NodeRow(
@@ -82,6 +101,7 @@ class Node:
             socket.gethostname(),
             os.getpid(),
             queues=tuple(terms.queues),
+            agents=programs.names,
             places=terms.concurrency,
             silent_s=terms.silent_s,
         )
@@ -116,6 +136,8 @@ class Node:
         await end_fenced_off(self._home, ours, self._report)
         await insist(self._worker.adopt, self._report)
         await insist(self._store.begin_again, self._report)
+        if self._programs.offers:
+            await insist(partial(self._store.put_offers, self._programs.offers), self._report)
         beside = [
             asyncio.create_task(self._inputs.run()),
             asyncio.create_task(self._deliverer.run()),
@@ -164,6 +186,8 @@ class Node:
 
     def unfit(self, task: Task) -> str | None:
         """See Crew.unfit: a folder or room that is not here may be on another machine."""
+        if task.hand_over is None and task.spec.get("agent") not in self._programs.names:
+            return f"there is no command-line agent {task.spec.get('agent')!r}"
         return missing_folder(task.spec.get("cwd")) or no_room(self._home)
 
     @property
@@ -196,6 +220,7 @@ async def work(
     home: Home,
     terms: Terms,
     *,
+    programs: Programs,
     beside: Beside,
     announce: Callable[[str, str | None], None],
     report: Callable[[str], None],
@@ -205,20 +230,24 @@ async def work(
     ``announce`` is told its name, and where its probes are answered.
     """
     door = None if terms.listen is None else Door.of(terms.listen)
+    settings = Settings.from_environment()
+    depot_of(settings)  # what is wrong with it is said before anything is open
     place = NodeHome(home)
     try:
+        leave_address(home)
         if place.has_worked:  # jobs may depend on it, which go on meanwhile
             store = await insist(lambda: open_node(home.address, place.name), report)
         else:
             store = await open_node(home.address, place.name)
-        node = Node(store, home, Settings.from_environment(), terms=terms, report=report)
+        node = Node(store, home, settings, terms=terms, programs=programs, report=report)
         try:
             async with contextlib.AsyncExitStack() as open_now:
                 at = None
                 if door is not None:
                     at = await open_now.enter_async_context(listening(door, node.vitals()))
                 runs = await open_now.enter_async_context(beside(f"{place.name}.tools"))
-                await _until_told(node, runs, lambda: announce(place.name, at), report)
+                if await _until_told(node, runs, lambda: announce(place.name, at), report):
+                    take_address_away(home)
         finally:
             await store.close()
     finally:
@@ -227,7 +256,8 @@ async def work(
 
 async def _until_told(
     node: Node, runs: Drains, announce: Callable[[], None], report: Callable[[str], None]
-) -> None:
+) -> bool:
+    """Whether it has finished all that it had."""
     running = asyncio.create_task(node.run())
     draining: list[asyncio.Task[None]] = []
 
@@ -249,6 +279,7 @@ async def _until_told(
             await asyncio.wait(draining)
         if not running.cancelled():
             running.result()
+        return not running.cancelled()
     finally:
         if not running.done():
             running.cancel()

@@ -58,7 +58,7 @@ async def _give_piece(store: PostgresStore, task: Task, scope: Scope, data: byte
         number = await store.send_input(task.id, task.attempt, scope, data)
         if number is None:
             raise await _why_not(store, task)
-        outcome = await _outcome(store, number, bell)
+        outcome = await _outcome(store, number, scope, bell)
     finally:
         unsubscribe()
     if outcome is None:
@@ -71,19 +71,19 @@ async def _give_piece(store: PostgresStore, task: Task, scope: Scope, data: byte
         raise _ERRORS.get(said["code"], InputRefused)(said["message"], remedy=said["remedy"])
 
 
-async def _outcome(store: Inputs, number: int, bell: asyncio.Event) -> str | None:
+async def _outcome(store: Inputs, number: int, scope: Scope, bell: asyncio.Event) -> str | None:
     """What became of it; None where nobody has taken it in time, and now nobody will."""
     try:
         async with asyncio.timeout(_PATIENCE_S):
-            while (outcome := await store.input_outcome(number)) is None:
+            while (outcome := await store.input_outcome(number, scope)) is None:
                 await bell.wait()
                 bell.clear()
     except TimeoutError:
-        return await store.forget_input(number)
+        return await store.forget_input(number, scope)
     except asyncio.CancelledError:
-        await asyncio.shield(store.forget_input(number))
+        await asyncio.shield(store.forget_input(number, scope))
         raise
-    await store.forget_input(number)
+    await store.forget_input(number, scope)
     return outcome
 
 

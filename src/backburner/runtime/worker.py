@@ -24,7 +24,7 @@ from backburner.runtime.answers import hand_on
 from backburner.runtime.attendant import Attendant, attending, conclude
 from backburner.runtime.children import stop_children
 from backburner.runtime.job import Job, ending_of
-from backburner.runtime.launches import discard_unneeded, launch_of
+from backburner.runtime.launches import OwnLaunch, discard_unneeded, launch_of
 from backburner.runtime.logwatch import LogWatch, WatchedLog
 from backburner.runtime.ordering import (
     is_tried_again,
@@ -72,6 +72,7 @@ class ProcessWorker:
         self._cgroups = cgroup.family_folder(key) if settings.cgroups else None
         self._allowances = Allowances(key, self._cgroups, cgroups=settings.cgroups)
         self._waiting = self._tidy = False
+        self.own_launch: OwnLaunch = lambda _: None
         self.spent: set[str] = set()
         """What jobs were started with that nobody needs any more, for who keeps it elsewhere."""
 
@@ -191,7 +192,7 @@ class ProcessWorker:
             await self._finish(task, in_vain)
             return
         try:
-            launch = await launch_of(self._store, self._home, task)
+            launch = await launch_of(self._store, self._home, task, self.own_launch)
         except (OSError, ValueError, TypeError) as error:
             await self._cannot_start(task, error)
             return

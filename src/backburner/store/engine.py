@@ -51,14 +51,21 @@ def route_of_work(kind: Kind, name: str) -> str:
     return f"{kind}:{_short(to_json(name)[1:-1])}"
 
 
-def route_of_node(node: str) -> str:
-    """Where one node is sent what others could not carry out."""
-    return f"node:{node}"
+def route_of_node(node: str, route: str) -> str:
+    """Where one node is sent what others on a route could not carry out.
+
+    For each route apart: whether there is room is asked of one queue for all that is on a route.
+    """
+    return f"node:{_hashed(f'{node}:{route}')}"
 
 
 def _short(name: str) -> str:
     if len(name.encode()) <= _LONGEST:
         return name
+    return _hashed(name)
+
+
+def _hashed(name: str) -> str:
     return hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()
 
 

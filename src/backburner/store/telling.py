@@ -3,7 +3,7 @@
 Part of `backburner.store.protocol.Store`, whose rules hold here: a method is one transaction.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from backburner.model.clock import Instant
@@ -38,8 +38,18 @@ class Telling(Protocol):
         """
         ...
 
-    async def claim_deliveries(self, *, consumer: str, limit: int, lease_s: float) -> list[Signal]:
-        """The same for what is to be pushed through channels, of everyone.
+    async def claim_deliveries(
+        self,
+        *,
+        consumer: str,
+        limit: int,
+        lease_s: float,
+        each: int | None = None,
+        passing_over: Collection[str] = (),
+    ) -> list[Signal]:
+        """The same for what is to be pushed through channels: of every owner but those that are
+
+        passed over, of each at most so many.
 
         One for each channel, and none for those of which anybody holds one: first tries keep their
         order, and come before further ones.
@@ -50,8 +60,10 @@ class Telling(Protocol):
         """Give back what anybody holds for channels: for one who knows that they are dead."""
         ...
 
-    async def next_delivery(self) -> int | None:
-        """In boot time: when the next one can be claimed, 0 for now; None where nothing is open.
+    async def next_delivery(self, *, passing_over: Collection[str] = ()) -> int | None:
+        """In boot time: when the next one can be claimed, 0 for now; None where nothing is open of
+
+        owners that are not passed over.
 
         Of a channel of which one is held: when that lease ends.
         """

@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 from collections.abc import Generator
+from importlib.util import find_spec
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -26,7 +27,8 @@ _PLAIN_MAX_BYTES = 200
 _NOT_SHARED = {"memory", "local-memory", "http", "https", "data"}
 """Of these one process sees nothing that another one has put there, or nobody can put anything."""
 
-_INSTALL = {
+_PACKAGES = {
+    "file": "fsspec",
     "s3": "s3fs",
     "s3a": "s3fs",
     "gs": "gcsfs",
@@ -90,8 +92,12 @@ class Depot:
     """One of them. ``attempt`` is the name of the folder of an attempt, as in a home."""
 
     def __init__(self, address: str) -> None:
-        """The address may be wrong in ways that only the first use of it shows."""
+        """UsageError where no such place can be reached from here.
+
+        Whether it is there, and lets us in, only its first use shows.
+        """
         self.address = check_address(address)
+        _check_installed(urlsplit(address).scheme)
         self._found: tuple[Any, str] | None = None
 
     def path(self, attempt: str, name: str) -> str:
@@ -144,23 +150,38 @@ class Depot:
             ) from error
 
     def _look_up(self) -> tuple[Any, str]:
-        scheme = urlsplit(self.address).scheme
-        try:
-            from fsspec.core import url_to_fs
-        except ImportError:
-            raise UsageError(
-                "artifacts on a shared record need fsspec",
-                remedy='pip install "backburner[postgres]"',
-            ) from None
-        try:
-            options = {"auto_mkdir": True} if scheme == "file" else {}
-            return url_to_fs(self.address, **options)
-        except (ImportError, ValueError):
-            package = _INSTALL.get(scheme)
-            raise UsageError(
-                f"nothing that is installed reaches {scheme}:// addresses",
-                remedy=f"pip install {package}" if package else "install what fsspec names for it",
-            ) from None
+        from fsspec.core import url_to_fs
+
+        options = {"auto_mkdir": True} if self.address.startswith("file:") else {}
+        return url_to_fs(self.address, **options)
+
+
+def _check_installed(scheme: str) -> None:
+    """UsageError where nothing reaches such addresses. Of what is usual nothing is loaded for it:
+
+    every command would wait for that.
+    """
+    if find_spec("fsspec") is None:
+        raise UsageError(
+            "artifacts on a shared record need fsspec", remedy='pip install "backburner[postgres]"'
+        )
+    package = _PACKAGES.get(scheme)
+    if package is not None and find_spec(package) is not None:
+        return
+    try:
+        from fsspec.registry import get_filesystem_class
+
+        get_filesystem_class(scheme)
+    except ValueError:
+        raise UsageError(
+            f"{scheme}:// is no kind of address that fsspec knows",
+            remedy="give a folder as file:///srv/artifacts, or a bucket as s3://bucket/folder",
+        ) from None
+    except ImportError as error:
+        raise UsageError(
+            f"nothing that is installed reaches {scheme}:// addresses",
+            remedy=f"pip install {package}" if package else str(error),
+        ) from None
 
 
 class _Descriptor:

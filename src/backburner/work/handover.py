@@ -31,6 +31,8 @@ from backburner.work.sealing import seal, unseal
 _BLOCK = 4096
 _LEFT_AT = "left_at"
 _GIVEN = "given"
+_OF_A_WORKER = ("BACKBURNER_DATABASE", "PGPASSWORD")
+"""How it gets to the record, which is not for what it starts."""
 _BEGIN = b"\x01"
 """Opens a piece: then the task's id and a line of JSON, which escapes control characters, so that
 no later block of a piece looks like the first."""
@@ -100,7 +102,15 @@ def opened(kept: str, task_id: str) -> Launch:
     document = json.loads(unseal(kept, task_id))
     del document[_LEFT_AT]
     given = document["environment"]
-    return Launch(**document | {"environment": inherited_environment() | given, _GIVEN: given})
+    return Launch(**document | {"environment": environment_here(given), _GIVEN: given})
+
+
+def environment_here(given: Mapping[str, str]) -> dict[str, str]:
+    """What a node starts a command with that was given these."""
+    own = inherited_environment()
+    for name in _OF_A_WORKER:
+        own.pop(name, None)
+    return own | dict(given)
 
 
 def discard(home: Home, task_id: str, name: str | None) -> None:

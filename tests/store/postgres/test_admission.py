@@ -11,7 +11,7 @@ import pytest
 from backburner.model.errors import UsageError
 from backburner.model.order import Order, check_queue
 from backburner.model.task import Task
-from backburner.store.engine import Job
+from backburner.store.engine import Job, route_of_node
 from backburner.store.postgres.admission import RESERVE
 from backburner.store.postgres.node import open_node
 from backburner.store.postgres.store import PostgresStore
@@ -303,3 +303,30 @@ def test_x9_no_queue_has_the_name_of_what_has_none() -> None:
     """They would share a route, and pausing it would stop what is in no queue."""
     with pytest.raises(UsageError, match="without a queue"):
         check_queue("default", 4)
+
+
+async def test_x9_what_goes_to_one_node_asks_for_room_in_its_own_queue(
+    store: PostgresStore, address: str
+) -> None:
+    """It was handed on there from several queues, of which one is full."""
+    routes = (route_of_node("nd_here", route) for route in ("full", "free", "default"))
+    here = machine(address, 9, routes=",".join(routes), name="nd_here")
+    await store.set_queue("full", 1)
+    await store.set_queue("free", 2)
+    (runs,) = [await start(store, "ada", queue="full")]
+    await store.claim(runs.id, 1, PLACE)
+    run(address, "DELETE FROM procrastinate_jobs")
+    waits = {
+        queue: [await start(store, "ada", queue=queue) for _ in range(3)]
+        for queue in ("full", "free", None)
+    }
+    run(address, "DELETE FROM procrastinate_jobs")
+    run(
+        address,
+        f"UPDATE task SET sent_to = '{here}', let_in = 0, node = NULL WHERE state = 'queued'",
+    )
+    other = await start(store, "bob")  # something changes, and everything is looked at
+    expected = {task.id for task in (*waits["free"][:2], *waits[None], other)}
+    assert set(let_in(address)) == expected
+    await store.finish(runs.id, 1, ENDINGS["succeeded"])
+    assert set(let_in(address)) == {*expected, waits["full"][0].id}

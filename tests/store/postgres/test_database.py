@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backburner.model.clock import SECOND
-from backburner.model.errors import StoreError, StoreUnusable
+from backburner.model.errors import StoreError, StoreUnusable, UsageError
 from backburner.store.postgres.migrations import migrations
 from backburner.store.postgres.store import PostgresStore, open_store
 from backburner.store.postgres.texts import held, meant
@@ -129,5 +129,5 @@ async def test_x1_leases_are_kept_by_the_clock_of_the_database(
 
 @pytest.mark.parametrize("address", ["postgresql://[", "postgresql://x?nonsense=1"])
 async def test_an_address_that_is_none_is_said_so(address: str) -> None:
-    with pytest.raises(StoreUnusable, match="address"):
+    with pytest.raises(UsageError, match="address"):
         await open_store(address)

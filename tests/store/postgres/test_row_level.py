@@ -1,8 +1,10 @@
 """X10: no statement crosses owners, whatever it forgets to say: the database sees to that."""
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -24,7 +26,7 @@ from backburner.store.postgres.queries import _all  # pyright: ignore[reportPriv
 from backburner.store.postgres.reader import Reader, TenantReader
 from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.store import PostgresStore, open_store
-from backburner.store.protocol import Facts, Output
+from backburner.store.protocol import Facts, Output, Scope
 from backburner.store.record.leases import BootClock
 from tests import postgres_server
 from tests.store.conformance.making import (
@@ -55,6 +57,8 @@ async def hers(store: PostgresStore) -> PostgresStore:
     await store.send_message(ID, ADA, MARK)
     said = growth("output", Held(), [(0, MARK.encode())], len(MARK), head=9, tail=9)
     await store.put_output(Written(ID, 1, [said], Output(len(MARK))))
+    assert await store.send_input(ID, 1, ADA, MARK.encode()) is not None
+    await store.set_owner_limit("ada", 50)
     await store.create(new_task("bg_ended", title=MARK), limit=9, ending=ENDINGS["spawn"])
     await store.create(new_task("bg_waits", title=MARK), limit=9)
     await store.wish(ADA, [SignalKind.FAILED])
@@ -103,7 +107,7 @@ def values_of(name: str, text: bytes) -> dict[str, Any]:
         "channel": None, "attempt": 1, "had": "[]", "ids": f'["{ID}"]', "in_queue": False,
         "parent": ID, "since": 0, "schedule": "sc_of_ada", "seq": 0, "task": ID, "node": "nd_1",
         "worker": "w", "name": "hook", "number": 1, "longer_s": 0.0, "silent_s": 0.0,
-        "place": "", "consumer": "c", "with_room": False,
+        "place": "", "each": 9, "passing_over": "[]", "consumer": "c", "with_room": False,
         "sorts": [["ada", "chat", "shell", False]], "owners": [["ada"]],
         "wanted": [[ID, 1, ["running", "input_required", "queued"]]],
         "queues": "[]", "tasks": "[]", "attempts": "[]", "job_keys": "[]",
@@ -165,9 +169,49 @@ def test_x10_every_statement_that_reads_shows_nothing_of_another_owner(
 
 TABLES = (
     "task", "event", "signal", "question", "message", "mirror", "mirror_piece", "channel",
-    "wish", "ended_session", "schedule", "firing", "artifacts",
+    "wish", "ended_session", "schedule", "firing", "artifacts", "input", "owner_limit",
+    "attachment",
 )  # fmt: skip
-HIDDEN = ("secret", "token", "node", "worker", "commitment", "procrastinate_jobs", "input", "turn")
+HIDDEN = (
+    "secret", "token", "node", "worker", "commitment", "procrastinate_jobs", "turn", "precedence",
+    "artifacts_left", "format",
+)  # fmt: skip
+NOBODYS = ("queue", "offer")
+"""What everybody may read, and nobody may write."""
+
+OF_OWNERS = """
+    WITH RECURSIVE of_owner (oid) AS (
+        SELECT attrelid FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
+        WHERE c.relnamespace = 'backburner'::regnamespace AND c.relkind = 'r'
+          AND a.attname IN ('owner', 'session') AND NOT a.attisdropped
+        UNION
+        SELECT f.conrelid FROM pg_constraint f JOIN of_owner o ON f.confrelid = o.oid
+        WHERE f.contype = 'f')
+    SELECT c.relname, c.relrowsecurity,
+           array(SELECT p.polname::text FROM pg_policy p WHERE p.polrelid = c.oid),
+           has_table_privilege('backburner_tenant', c.oid, 'SELECT, INSERT, UPDATE, DELETE')
+    FROM of_owner JOIN pg_class c USING (oid) ORDER BY 1
+"""
+"""Every table that says whose a row is, or refers to one that does."""
+
+
+def test_x10_every_table_with_something_of_an_owner_has_a_policy(
+    store: PostgresStore, address: str
+) -> None:
+    found = run(address, OF_OWNERS)
+    assert {"task", "event", "input", "token"} <= {name for name, *_ in found}
+    for name, secured, policies, reachable in found:
+        assert secured, f"{name} has no row level security"
+        assert bool(policies) == reachable, f"{name}: a policy, or nothing at all"
+    every = run(address, "SELECT tablename FROM pg_tables WHERE schemaname = 'backburner'")
+    ours = {str(name) for (name,) in every if not str(name).startswith("procrastinate_")}
+    assert ours == {*TABLES, *NOBODYS, *HIDDEN} - {"procrastinate_jobs"}, "each is tried below"
+
+
+def test_x10_what_is_everybodys_is_read_only(store: PostgresStore, address: str) -> None:
+    for name in NOBODYS:
+        may = f"has_table_privilege('{TENANT}', 'backburner.{name}', 'INSERT, UPDATE, DELETE')"
+        assert run(address, f"SELECT {may}") == [(False,)], name
 
 
 @pytest.fixture
@@ -183,7 +227,7 @@ def test_x10_a_wrong_query_finds_nothing_of_others(raw: Connection, table: str) 
     assert raw.execute(count).fetchall() == [(0,)]
     raw.execute(b"SELECT set_config('backburner.owner', 'ada', false)")
     (found,) = raw.execute(count).fetchall()
-    assert found[0] > 0 or table == "artifacts", "there is something to find"
+    assert found[0] > 0 or table in ("artifacts", "attachment"), "there is something to find"
     raw.execute(b"SELECT set_config('backburner.owner', '', false)")
     assert raw.execute(count).fetchall() == [(0,)], "who says nothing sees nothing"
 
@@ -206,6 +250,8 @@ def test_x10_what_is_no_owners_is_not_shown_to_them(raw: Connection, table: str)
         "DELETE FROM wish",
         "DELETE FROM ended_session",
         "DELETE FROM task",
+        "DELETE FROM input",
+        "INSERT INTO input (task, attempt, data) VALUES (1, 1, 'do it')",
         "INSERT INTO event (task, number, at, kind, data) VALUES (1, 99, 1, 'detail', '{}')",
         "INSERT INTO message (task, number, text, sent_at) VALUES (1, 99, 'do it', 1)",
         (
@@ -242,6 +288,65 @@ async def test_x10_writes_of_several_owners_in_one_transaction_are_apart(
         statements.act_for("ada")
         assert len(statements.rows("task_get", id=ID)) == 1
         statements.command(b"ROLLBACK")
+
+
+AS_WHOM = """
+    CREATE TABLE as_whom (task TEXT, owner TEXT, role TEXT, acts_for TEXT);
+    GRANT INSERT ON as_whom TO backburner_tenant;
+    CREATE FUNCTION note_whom() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        INSERT INTO as_whom VALUES (NEW.id, NEW.owner, current_user, present_owner());
+        RETURN NULL;
+    END
+    $$;
+    CREATE TRIGGER begins AFTER INSERT ON task FOR EACH ROW EXECUTE FUNCTION note_whom();
+    CREATE TRIGGER ends AFTER UPDATE ON task FOR EACH ROW
+    WHEN (NEW.finished_at IS NOT NULL AND OLD.finished_at IS NULL) EXECUTE FUNCTION note_whom();
+"""
+
+
+async def test_x10_what_begins_and_ends_together_is_written_for_each_owner_apart(
+    store: PostgresStore, address: str
+) -> None:
+    run(address, AS_WHOM)
+    owners = [f"owner{n % 3}" for n in range(9)]
+    place = replace(PLACE, worker="w")
+    begun = await asyncio.gather(
+        *(
+            store.begin(new_task(scope=Scope(owner, "chat"), kind=Kind.TOOL), place, limit=PLENTY)
+            for owner in owners
+        )
+    )
+    ended = await asyncio.gather(
+        *(store.finish(task.id, 1, ENDINGS["succeeded"]) for task, _ in begun)
+    )
+    assert [task and task.owner for task in ended] == owners
+    written = run(address, "SELECT task, owner, role, acts_for FROM as_whom ORDER BY task")
+    assert len(written) == 18
+    assert {(role, acts_for == owner) for _, owner, role, acts_for in written} == {(TENANT, True)}
+    for task, _ in begun:
+        assert len(await store.signals(Scope(task.owner, "chat"), task=task.id)) == 1
+
+
+def test_x10_an_end_that_is_mixed_up_is_refused(hers: PostgresStore, address: str) -> None:
+    with connect(address) as connection:
+        statements = Statements(connection)
+        for name, rows in (
+            ("events_insert", [[1, 99, 1, "detail", "{}"]]),
+            ("tasks_begin", [[99, "bg_x", "ada", "chat", "tool", "t", "{}", 1, *[None] * 8, 0]]),
+        ):
+            statements.command(b"BEGIN")
+            statements.begun()
+            with pytest.raises(psycopg.errors.InsufficientPrivilege), statements.acting_for("bob"):
+                statements.many(name, rows=rows)
+            statements.roll_back()
+        statements.command(b"BEGIN")
+        statements.begun()
+        with statements.acting_for("bob"):
+            ending = [1, "succeeded", 9, 0, *[None] * 5, 0, 0, 0]
+            assert statements.many("tasks_end", rows=[ending]) == []
+        assert statements.many("tasks_end", rows=[ending]) != [], "of all again"
+        statements.roll_back()
 
 
 async def test_x10_an_id_of_somebody_else_is_a_conflict_and_tells_nothing(

@@ -1,61 +1,83 @@
-"""A record of the first format is brought up to date with what lies in it."""
+"""X10: a record that is in use is brought up to date, by one of many, all or nothing."""
 
-import json
+import asyncio
 
+import psycopg
 import pytest
 
+from backburner.model.errors import StoreError
 from backburner.store.postgres import migrations as module
+from backburner.store.postgres import queries
+from backburner.store.postgres.checkup import bring_up_to_date
 from backburner.store.postgres.connection import connect
-from backburner.store.postgres.migrations import migrate, migrations
-from backburner.work.handover import opened
-from tests.store.conformance.making import ADA, ENDINGS, PLACE, PLENTY, get, new_task
+from backburner.store.postgres.migrations import format_of, migrate, migrations
+from tests.store.conformance.making import ADA, ENDINGS, PLACE, PLENTY, get, new_task, running
 from tests.store.postgres.conftest import Open
 from tests.store.postgres.test_database import run
 
-LAUNCH = {
-    "left_at": 1.0, "argv": ["true"], "cwd": "/", "environment": {"API_TOKEN": "hunter2"},
-    "umask": 18, "open_files": 64,
-}  # fmt: skip
+pytestmark = [pytest.mark.slow]
 
-GIVEN = json.dumps(LAUNCH)
-ROWS = f"""
-    INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, hand_over, after)
-    VALUES ('bg_first', 'ada', 'chat', 'shell', 't', '{{}}', 'queued', 1, '{GIVEN}', NULL),
-           ('bg_then', 'ada', 'chat', 'shell', 't', '{{}}', 'queued', 2, 'x', '["bg_first"]');
-    INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, finished_at,
-                      hand_over)
-    VALUES ('bg_ended', 'ada', 'chat', 'shell', 't', '{{}}', 'succeeded', 1, 2, '{GIVEN}');
-    INSERT INTO schedule (id, owner, session, kind, title, spec, cron, zone, state, missed, overlap,
-                          jitter_s, task_limit, hand_over, created_at, next_at, due_at)
-    VALUES ('sc_old', 'ada', 'chat', 'shell', 't', '{{}}', '* * * * *', 'UTC', 'active', 'once',
-            'skip', 0, 5, '{GIVEN}', 1, 9, 9);
+NEXT = max(migrations()) + 1
+ADDS = """
+    ALTER TABLE task ADD COLUMN mood TEXT;
+    UPDATE task SET mood = 'calm' WHERE state = 'running';
 """
 
 
-@pytest.mark.slow
-async def test_e12_what_an_older_program_has_left_can_be_started(
-    empty: str, open_at: Open, monkeypatch: pytest.MonkeyPatch
+def becomes(patch: pytest.MonkeyPatch, text: str) -> None:
+    """The program is the next release, with one more migration."""
+    numbered = {**migrations(), NEXT: f"{NEXT:04d}_mood.sql"}
+
+    def sql_file(name: str) -> str:
+        return text if name == numbered[NEXT] else queries.sql_file(name)
+
+    patch.setattr(module, "migrations", lambda: numbered)
+    patch.setattr(module, "sql_file", sql_file)
+
+
+def test_the_numbers_of_the_migrations_have_no_gap() -> None:
+    assert list(migrations()) == list(range(1, len(migrations()) + 1))
+    assert max(migrations()) >= module.OLDEST
+
+
+async def test_x10_what_runs_and_waits_is_there_after_the_next_migration(
+    address: str, open_at: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = {1: migrations()[1]}
-    with monkeypatch.context() as patch, connect(empty) as connection:
-        patch.setattr(module, "migrations", lambda: first)
-        patch.setattr(module, "OLDEST", 1)
-        migrate(connection)
-    run(empty, ROWS)
-    store = await open_at(empty)
-    task = await get(store, "bg_first")
-    kept = await store.secret(task.hand_over or "")
-    assert kept is not None
-    assert opened(kept, task.id).environment["API_TOKEN"] == "hunter2"
-    schedule = await store.schedule("sc_old", ADA)
-    assert schedule is not None
-    assert await store.secret(schedule.hand_over or "") == kept
-    assert "hunter2" not in repr(run(empty, "SELECT * FROM task"))
-    assert (task.priority, schedule.priority) == (0, 0)
-    # And what waited for another still does, for that one.
-    await store.create(new_task(), limit=PLENTY)
-    jobs = "SELECT args ->> 'task' FROM procrastinate_jobs WHERE args ->> 'task' = 'bg_then'"
-    assert run(empty, jobs) == []
-    await store.claim("bg_first", 1, PLACE)
-    await store.finish("bg_first", 1, ENDINGS["succeeded"])
-    assert run(empty, jobs) == [("bg_then",)]
+    old = await open_at(address)
+    runs = await running(old)
+    waits = await old.create(new_task(), limit=PLENTY)
+    becomes(monkeypatch, ADDS)
+    done = await asyncio.to_thread(bring_up_to_date, address)
+    assert (done.before, done.after, done.oldest) == (NEXT - 1, NEXT, module.OLDEST)
+    assert done.applied == [f"{NEXT:04d}_mood.sql"]
+    assert run(address, "SELECT mood FROM task ORDER BY seq") == [("calm",), (None,)]
+    # Who had it open goes on, and so does who opens it now.
+    assert await old.finish(runs.id, 1, ENDINGS["succeeded"]) is not None
+    new = await open_at(address)
+    assert await new.claim(waits.id, 1, PLACE) is not None
+    assert (await get(old, waits.id)).state.value == "running"
+    assert len(await new.newest(ADA, limit=9)) == 2
+
+
+async def test_x10_one_of_many_that_come_at_once_does_it(
+    address: str, open_at: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await open_at(address)
+    becomes(monkeypatch, ADDS)
+    done = await asyncio.gather(*(asyncio.to_thread(bring_up_to_date, address) for _ in range(6)))
+    assert sorted(len(each.applied) for each in done) == [0, 0, 0, 0, 0, 1]
+
+
+async def test_x10_a_migration_that_fails_leaves_the_record_as_it_was(
+    address: str, open_at: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await open_at(address)
+    task = await running(store)
+    becomes(monkeypatch, ADDS + "SELECT 1 / 0;")
+    with connect(address) as connection:
+        with pytest.raises(StoreError, match="division by zero"):
+            migrate(connection)
+        assert format_of(connection).number == NEXT - 1
+    with pytest.raises(psycopg.errors.UndefinedColumn):
+        run(address, "SELECT mood FROM task")
+    assert await store.finish(task.id, 1, ENDINGS["succeeded"]) is not None

@@ -146,7 +146,7 @@ def _connections(server: "Server") -> Finding:
         "connections",
         Level.WARN,
         text,
-        "raise max_connections: a worker takes about 10, a program 6",
+        "raise max_connections: a worker takes up to 30, a program 10",
         "one more program may not be let in",
     )
 

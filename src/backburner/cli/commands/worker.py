@@ -13,7 +13,7 @@ from backburner.cli import exits, say
 from backburner.cli.guard import details_belong_to
 from backburner.cli.options import HomeOption, JsonOption, SessionOption
 from backburner.cli.place import session_named
-from backburner.model.database import is_database
+from backburner.model.database import check_address, is_database
 from backburner.model.errors import UsageError
 from backburner.model.home import Home, own_folder, resolve_home
 from backburner.model.order import NO_QUEUE, check_queue
@@ -94,6 +94,7 @@ def command(
         raise UsageError(
             "a worker needs a database", remedy="give --database postgresql://user@host/name"
         )
+    check_address(address)
     session_named(session)
     check_database_installed()
     import asyncio
@@ -121,13 +122,14 @@ async def _work(
     application: "Backburner", terms: "Terms", modules: Sequence[str], *, as_json: bool
 ) -> None:
     """Processes are carried out by the node, tools and agents by the application beside it."""
-    from backburner.app.tool_modules import take_in
+    from backburner.app.tool_modules import programs_of, take_in
     from backburner.runtime.node import work
     from backburner.runtime.scribe import insist
 
     for module in modules:
         take_in(application, module)
-    tools = application.registry.names()
+    programs = programs_of(application)
+    tools = [*application.registry.names(), *programs.names]
 
     def announce(name: str, probes: str | None) -> None:
         if as_json:
@@ -145,4 +147,11 @@ async def _work(
             await insist(application.runs.begin, say.message)
             yield application.runs
 
-    await work(application.home, terms, beside=beside, announce=announce, report=say.message)
+    await work(
+        application.home,
+        terms,
+        programs=programs,
+        beside=beside,
+        announce=announce,
+        report=say.message,
+    )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from backburner.model import ids
-from backburner.model.errors import UsageError
+from backburner.model.errors import ToolError, UsageError
 from backburner.model.limits import (
     RESULT_MAX_BYTES,
     SPEC_MAX_BYTES,
@@ -31,6 +31,7 @@ from backburner.work.agents.media import Media, keep
 from backburner.work.agents.protocol import AgentRequest
 from backburner.work.agents.running import run_agent
 from backburner.work.assignment import Assignment, base_spec, launch_from_here
+from backburner.work.process.wrapper import Launch
 from backburner.work.tools.context import Context
 from backburner.work.tools.execution import Failure, failure_of, outcome_of
 from backburner.work.tools.registry import Registry
@@ -134,14 +135,15 @@ class AgentService:
     def work_for(self, task: Task, caller: Caller) -> Work | None:
         """How a recorded prompt is taken up here; None where this application cannot."""
         agent = self._agents.get(task.spec.get("agent", ""))
-        if agent is None or isinstance(agent, CommandAgent) or task.spec.get("attachments"):
+        expected = len(task.spec.get("attachments", ()))
+        if agent is None or isinstance(agent, CommandAgent) or (expected and not self._elsewhere):
             return None
         asking = Asking(task.spec["prompt"], task.spec["agent"], model=task.spec.get("model"))
-        return self._work(agent, caller, asking, task.id)
+        return self._work(agent, caller, asking, task.id, expected=expected)
 
     def _agent(self, name: str) -> Maker | CommandAgent | None:
         """None for one that another machine has."""
-        others = frozenset[str]() if self._elsewhere is None else self._elsewhere.agents
+        others: Mapping[str, Any] = {} if self._elsewhere is None else self._elsewhere.agents
         agent = self._agents.get(name)
         if agent is None and name not in others:
             known = ", ".join(sorted({*self._agents, *others}))
@@ -150,15 +152,22 @@ class AgentService:
 
     async def _ask_elsewhere(self, new: NewTask, asking: Asking) -> Task:
         """Write a prompt that a machine takes up which has the agent."""
-        if asking.attachments:
-            raise UsageError(
-                f"the agent {asking.agent!r} is on another machine, where attachments do not get",
-                remedy="put them where that machine finds them, and say so in the prompt",
-            )
-        limit = self._worker.settings.agents_per_session
-        return await self._worker.store.create(
-            new, limit=limit, detail=waits_for(new.kind, new.spec)
-        )
+        settings = self._worker.settings
+        assert self._elsewhere is not None
+        command = self._elsewhere.agents[asking.agent].get("command")
+        if command is not None:  # a program, with the folder and the variables of its machine
+            if asking.attachments:
+                raise UsageError(
+                    f"the agent {asking.agent!r} is a program on another machine, which takes no "
+                    "attachments",
+                    remedy="put them where that machine finds them, and say so in the prompt",
+                )
+            spec = base_spec(settings, cwd="", env={}, separate_stderr=True)
+            del spec["cwd"]
+            new = replace(new, spec=new.spec | {"command": command} | spec)
+        limit = settings.agents_per_session
+        detail = waits_for(new.kind, new.spec)
+        return await self._elsewhere.ask(new, asking.attachments, limit=limit, detail=detail)
 
     def names_here(self) -> list[str]:
         """The agents that this process can carry out in itself."""
@@ -182,19 +191,23 @@ class AgentService:
 
     # In this process
 
-    def _work(self, make: Maker, caller: Caller, asking: Asking, task_id: str) -> Work:
+    def _work(
+        self, make: Maker, caller: Caller, asking: Asking, task_id: str, *, expected: int = 0
+    ) -> Work:
+        """So many attachments are ``expected`` in the record."""
         request = AgentRequest(
             asking.prompt,
-            asking.attachments,
-            self._own_session(caller, task_id),
-            asking.model,
-            self._registry,
+            session=self._own_session(caller, task_id),
+            model=asking.model,
+            registry=self._registry,
         )
 
         async def work(context: Context) -> Outcome | Failure:
             context.session = request.session
             try:
-                outcome, media = await run_agent(make, request, context)
+                files = await self._brought(task_id, expected) if expected else asking.attachments
+                asked = replace(request, attachments=files)
+                outcome, media = await run_agent(make, asked, context)
             except asyncio.CancelledError as error:
                 running = asyncio.current_task()
                 if running is None or running.cancelling():
@@ -208,6 +221,13 @@ class AgentService:
             return await self._with_media(_summed_up(ended), media, context)
 
         return work
+
+    async def _brought(self, task_id: str, expected: int) -> tuple[Attachment, ...]:
+        assert self._elsewhere is not None
+        found = await self._elsewhere.attachments(task_id)
+        if len(found) != expected:
+            raise ToolError("its attachments stayed with the program that asked")
+        return found
 
     async def _with_media(self, outcome: Outcome, media: Media, context: Context) -> Outcome:
         """The outcome with copies of its media, which a text names beside itself."""
@@ -231,6 +251,17 @@ class AgentService:
         if not isinstance(agent, CommandAgent):
             return None
         return self._assignment(agent, asking.checked(), 0)
+
+    def launch_for(self, task: Task) -> Launch | None:
+        """How this machine starts a recorded prompt for one of its programs; None where it has not
+
+        such a one. UsageError where the prompt is none for it.
+        """
+        agent = self._agents.get(task.spec.get("agent", ""))
+        if not isinstance(agent, CommandAgent):
+            return None
+        asking = Asking(task.spec["prompt"], task.spec["agent"])
+        return self._assignment(agent, asking, task.spec.get("depth", 0)).launch
 
     async def _ask_program(self, agent: CommandAgent, caller: Caller, asking: Asking) -> Task:
         return await self._tasks.start_process(

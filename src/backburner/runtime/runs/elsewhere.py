@@ -4,11 +4,16 @@ A program that has none of them can ask for them by name; their arguments are ch
 their schema goes, and once more where they are carried out.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from backburner.model.errors import LimitReached
+from backburner.model.limits import ATTACHMENT_ELSEWHERE_MAX_BYTES
 from backburner.model.node import Offer
-from backburner.store.postgres.nodes import Nodes
+from backburner.model.task import NewTask, Task
+from backburner.store.postgres.attachments import Attached
+from backburner.store.postgres.node import NodeStore
+from backburner.work.agents.attachments import Attachment
 from backburner.work.tools.registry import Registry
 from backburner.work.tools.tool import Tool, tool_elsewhere
 
@@ -16,10 +21,11 @@ from backburner.work.tools.tool import Tool, tool_elsewhere
 class Elsewhere:
     """As of the last look."""
 
-    def __init__(self, nodes: Nodes) -> None:
+    def __init__(self, nodes: NodeStore) -> None:
         self._nodes = nodes
         self.tools: Mapping[str, Tool] = {}
-        self.agents: frozenset[str] = frozenset()
+        self.agents: Mapping[str, Mapping[str, Any]] = {}
+        """Their documents, by name."""
         self._documents: Mapping[str, Mapping[str, Any]] = {}
 
     async def look(self) -> None:
@@ -33,7 +39,25 @@ class Elsewhere:
             for name, document in documents.items()
         }
         self._documents = documents
-        self.agents = frozenset(each.name for each in offers if each.kind == "agent")
+        self.agents = {each.name: each.document for each in offers if each.kind == "agent"}
+
+    async def ask(
+        self, new: NewTask, attachments: Sequence[Attachment], *, limit: int, detail: str
+    ) -> Task:
+        """Write a prompt that a machine takes up which has the agent. LimitReached."""
+        if sum(len(each.data) for each in attachments) > ATTACHMENT_ELSEWHERE_MAX_BYTES:
+            raise LimitReached(
+                f"the attachments are larger than {ATTACHMENT_ELSEWHERE_MAX_BYTES // 2**20} MiB, "
+                "the limit for an agent on another machine",
+                remedy="put them where that machine finds them, and say so in the prompt",
+            )
+        files = [Attached(each.name, each.media_type, each.data) for each in attachments]
+        return await self._nodes.create_with(new, files, limit=limit, detail=detail)
+
+    async def attachments(self, task_id: str) -> tuple[Attachment, ...]:
+        """What goes with a prompt that was asked from another machine."""
+        files = await self._nodes.attachments(task_id)
+        return tuple(Attachment(each.data, each.media_type, each.name) for each in files)
 
     def beside(self, registry: Registry) -> Registry:
         """The tools of this application, and those that it has not."""

@@ -3,7 +3,7 @@
 The engine takes jobs by their age, so whose turn it is is decided here: only about as many are let
 in as machines have places for, owners and their sessions in turn. Not while other tasks are waited
 for, nor while the queue is full or paused, nor above the limit of their owner. The function `admit`
-of the database says which (sql/0002_owners.sql): to ask for each would be a round trip for each,
+of the database says which (sql/0002_admission.sql): to ask for each would be a round trip for each,
 while all machines wait for the lock.
 """
 

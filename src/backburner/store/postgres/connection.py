@@ -14,7 +14,15 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.types.numeric import Int8Dumper
 from psycopg.types.string import StrDumper
 
-from backburner.model.errors import StoreAway, StoreBusy, StoreError, StoreFull, StoreUnusable
+from backburner.model.database import check_address
+from backburner.model.errors import (
+    StoreAway,
+    StoreBusy,
+    StoreError,
+    StoreFull,
+    StoreUnusable,
+    UsageError,
+)
 
 SCHEMA = "backburner"
 """Our tables, and those of the engine, stand apart from what else the database holds."""
@@ -64,14 +72,15 @@ Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 def conninfo(address: str) -> str:
     """What libpq takes; what the address itself says wins."""
+    check_address(address)
     try:
         given = conninfo_to_dict(address)
         given.setdefault("application_name", "backburner")
         return make_conninfo("", **{**_LINE, **given})
     except psycopg.ProgrammingError as error:
-        raise StoreUnusable(
-            "the address of the database is not one",
-            remedy="write it as postgresql://user@host:5432/database",
+        raise UsageError(
+            "the address of the database has an option that nobody knows",
+            remedy="write it as postgresql://user@host:5432/database?sslmode=require",
         ) from error
 
 

@@ -38,16 +38,19 @@ class Inputs(Changes):
                 session=scope.session,
                 data=data,
                 most=_MOST_WAITING,
-            )
+            ),
+            owner=scope.owner,
         )
         return rows[0][0] if rows else None
 
-    async def input_outcome(self, number: int) -> str | None:
+    async def input_outcome(self, number: int, scope: Scope) -> str | None:
         """What became of it: None where nothing did yet, empty where the job has it."""
-        rows = await self._look(lambda read: read.rows("input_outcome", seq=number))
+        rows = await self._look(lambda read: read.rows("input_outcome", seq=number), scope)
         return rows[0][0] if rows else None
 
-    async def forget_input(self, number: int) -> str | None:
+    async def forget_input(self, number: int, scope: Scope) -> str | None:
         """Nobody hands it on any more. Answers what became of it before."""
-        rows = await self._writer.write(lambda run: run.rows("input_forget", seq=number))
+        rows = await self._writer.write(
+            lambda run: run.rows("input_forget", seq=number), owner=scope.owner
+        )
         return rows[0][0] if rows else None

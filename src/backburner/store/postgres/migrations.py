@@ -20,8 +20,8 @@ from backburner.store.postgres.statements import Statements
 WRITERS = 0x42424E52
 """The advisory lock of whoever writes: "BBNR"."""
 
-OLDEST = 3
-"""The oldest format whose programs can work with the newest one: before it launches lay in rows."""
+OLDEST = 4
+"""The oldest format whose programs can work with the newest one."""
 
 _NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
 

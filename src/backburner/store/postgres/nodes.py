@@ -15,12 +15,13 @@ from backburner.store.record.transaction import Row, Statements
 
 def routes_of(node: Node) -> list[str]:
     """The queues of the engine that it takes jobs from."""
-    return [
-        route_of_node(node.id),
+    common = [
         *(route_of_queue(name) for name in node.queues),
         *(route_of_work(Kind.TOOL, name) for name in node.tools),
         *(route_of_work(Kind.AGENT, name) for name in node.agents),
     ]
+    # One that nothing is sent to is always there: of no queue at all an engine makes every queue.
+    return [*common, *(route_of_node(node.id, route) for route in (*common, ""))]
 
 
 class Nodes(Changes):

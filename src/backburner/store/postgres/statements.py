@@ -1,11 +1,10 @@
 """The named statements on a connection of PostgreSQL: the only code that hands values to it."""
 
+import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from enum import Enum
 from typing import Any
-
-from psycopg import sql
 
 from backburner.model.signals import INBOX, SignalState
 from backburner.store.postgres.connection import OWNER, TENANT, Connection, Cursor
@@ -15,10 +14,11 @@ from backburner.store.record import transaction
 from backburner.store.record.rows import to_json
 from backburner.store.record.transaction import Row
 
-_ACT_FOR = b"SET LOCAL ROLE %s; SELECT set_config('%s', %%s, true)" % (
+_ACT_FOR = b"SELECT set_config('role', '%s', true), set_config('%s', %%(owner)s, true)" % (
     TENANT.encode(),
     OWNER.encode(),
 )
+_ACT_FOR_ALL = b"SELECT set_config('role', 'none', true)"
 
 
 class Statements(transaction.Statements):
@@ -40,23 +40,40 @@ class Statements(transaction.Statements):
     def begun(self) -> None:
         """A transaction has begun."""
         self.ran.clear()
+        self.before_next = None
         self._acts_for, self._role_is_known = None, True
 
     def rolled_back_to(self, savepoint: bytes) -> None:
         """Undo what was done since; the role may have changed since, too."""
+        self.before_next = None
         self.command(b"ROLLBACK TO " + savepoint)
         self._role_is_known = False
 
+    @contextlib.contextmanager
+    def acting_for(self, owner: str) -> Generator[None]:
+        """See the record's own."""
+        before = self._acts_for
+        self.act_for(owner)
+        yield
+        self.act_for(before)  # what has failed is rolled back, and the role with it
+
     def act_for(self, owner: str | None) -> None:
-        """What follows in this transaction touches nothing of other owners; None for all again."""
+        """What follows in this transaction touches nothing of other owners; None for all again.
+
+        It goes along with the next statement.
+        """
         if owner == self._acts_for and self._role_is_known:
             return
         if owner is None:
-            self.command(b"SET LOCAL ROLE NONE")
+            self.before_next = (_ACT_FOR_ALL, {})
         else:
-            name = sql.Literal(held_value(owner)).as_bytes(self.connection)
-            self.command(_ACT_FOR % name)
+            self.before_next = (_ACT_FOR, {"owner": held_value(owner)})
         self._acts_for, self._role_is_known = owner, True
+
+    def roll_back(self) -> None:
+        """Undo the transaction."""
+        self.before_next = None
+        self.command(b"ROLLBACK")
 
     def command(self, text: bytes) -> list[Row]:
         """Run statements that have neither a name nor values; the rows of the last one."""
@@ -64,6 +81,7 @@ class Statements(transaction.Statements):
 
     def rows_of(self, text: bytes) -> list[list[Row]]:
         """The same; the rows of each."""
+        self._send_what_comes_first()
         cursor = self.connection.execute(text)
         return [[] if each.description is None else each.fetchall() for each in cursor.results()]
 
@@ -107,11 +125,15 @@ class Statements(transaction.Statements):
     def _execute(self, text: bytes, given: dict[str, Any]) -> Cursor:
         if self.before_next is None:
             return self.connection.execute(text, given, prepare=True)
-        command, values = self.before_next
-        self.before_next = None
         with self.connection.pipeline():
-            self.connection.execute(command, values, prepare=True)
+            self._send_what_comes_first()
             return self.connection.execute(text, given, prepare=True)
+
+    def _send_what_comes_first(self) -> None:
+        if self.before_next is not None:
+            command, values = self.before_next
+            self.before_next = None
+            self.connection.execute(command, values, prepare=True)
 
     def _run(self, name: str, given: dict[str, Any]) -> list[Row]:
         statement = query(name)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from backburner.store.postgres.admission import admission
+from backburner.store.postgres.attachments import Attachments
 from backburner.store.postgres.clock import DatabaseClock
 from backburner.store.postgres.connection import Connection
 from backburner.store.postgres.engine import Procrastinate
@@ -23,7 +24,7 @@ from backburner.store.record.record import Record
 Result = TypeVar("Result")
 
 
-class PostgresStore(Record, Mirror, Nodes, Inputs, Secrets):
+class PostgresStore(Record, Mirror, Nodes, Inputs, Attachments, Secrets):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
     def __init__(self, address: str, connection: Connection) -> None:

@@ -200,9 +200,9 @@ class Writer:
             run.begun()
             for group in groups(done):
                 attempt(run, group)
-            run.act_for(None)
             changed = run.changes != before
             if changed:
+                run.act_for(None)
                 self._before_commit(run)
             self._commit(run, deadline, changed=changed)
             for waiting in done:
@@ -210,7 +210,7 @@ class Writer:
                     waiting.then(waiting.result)
         except BaseException:
             with contextlib.suppress(psycopg.Error):  # lost, which ends it too
-                run.command(b"ROLLBACK")
+                run.roll_back()
             raise
         finally:
             if beyond:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from backburner.model import clock
+from backburner.model.clock import Instant
 from backburner.model.ending import Ending
 from backburner.model.errors import StoreError
 from backburner.model.events import EventKind
@@ -55,34 +56,61 @@ def end_tasks(run: Statements, ends: Sequence[End]) -> list[Task | None]:
     found = run.found("tasks_to_end", now=now, wanted=wanted)
     if not found:
         return [None] * len(ends)
-    ended: dict[int, Task] = {}
-    rows: list[Sequence[Any]] = []
-    events: list[Sequence[Any]] = []
-    signals: list[Sequence[Any]] = []
+    of_owner: dict[str, list[_MayEnd]] = {}
     for may_end in found:
         place: int = may_end[0]
         asked, count, finished_at, *row = may_end[1:]
-        end = ends[place]
-        change_row(row, finished_at=finished_at, **_changes(run, end))
-        rows.append(ending_columns(row))
-        ended[place] = task = to_task((*row, SignalState.PENDING, None, None, None))
+        change_row(row, finished_at=finished_at, **_changes(run, ends[place]))
+        task = to_task((*row, SignalState.PENDING, None, None, None))
+        of_owner.setdefault(task.owner, []).append(
+            _MayEnd(place, task, row, asked=bool(asked), events=count)
+        )
+    ended: dict[int, Task] = {}
+    for owner, theirs in of_owner.items():
+        with run.acting_for(owner):
+            ended |= _end_of_owner(run, theirs, ends, now)
+    return [ended.get(place) for place in range(len(ends))]
+
+
+@value
+class _MayEnd:
+    """A task as it is when it has ended; its place among the ends."""
+
+    place: int
+    task: Task
+    row: Sequence[Any]
+    asked: bool
+    events: int
+
+
+def _end_of_owner(
+    run: Statements, theirs: Sequence[_MayEnd], ends: Sequence[End], now: Instant
+) -> dict[int, Task]:
+    """Write them down; each by its place."""
+    rows: list[Sequence[Any]] = []
+    events: list[Sequence[Any]] = []
+    signals: list[Sequence[Any]] = []
+    for each in theirs:
+        end, task = ends[each.place], each.task
+        rows.append(ending_columns(each.row))
         data = ending_data(end.ending, end.leftovers)
-        events.append((task.seq, count + 1, now, EventKind.FINISHED, to_json(data)))
-        if asked:
+        events.append((task.seq, each.events + 1, now, EventKind.FINISHED, to_json(data)))
+        if each.asked:
             run.rows("signals_of_ended_questions", task=task.seq)
         signal = _signal(run, task, end.ending, data)
         if signal is not None:
-            signals.append(telling(task, signal, finished_at))
+            assert task.finished_at is not None
+            signals.append(telling(task, signal, task.finished_at))
     run.many("tasks_end", rows=rows)
     run.many("events_insert", rows=events)
     states = run.tell_all(signals)
-    for place, task in ended.items():
-        state = states.get(end_key(task.id))
-        if state is not task.signal_state:
-            ended[place] = replace(task, signal_state=state)
     if len(states) != len(signals):
         raise StoreError("an end was told before")
-    return [ended.get(place) for place in range(len(ends))]
+    return {each.place: _told(each.task, states.get(end_key(each.task.id))) for each in theirs}
+
+
+def _told(task: Task, state: SignalState | None) -> Task:
+    return task if state is task.signal_state else replace(task, signal_state=state)
 
 
 ENDS = Together(end_tasks, subject=lambda end: end.task, turn=0)

@@ -4,7 +4,7 @@ No event loop is needed. How a statement reaches its database is the store's own
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -156,7 +156,7 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
         """See Store.last_event."""
         return self._rows("event_last")[0][0]
 
-    def any_free_signal(self, query: str, **values: str | None) -> bool:
+    def any_free_signal(self, query: str, **values: str | int | None) -> bool:
         """Whether one of the statements that find signals to claim would find any."""
         now = self._leases.now()
         return bool(self._rows(query, limit=1, boot=self._leases.boot, boot_now=now, **values))
@@ -225,10 +225,11 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
         """See Store.channels."""
         return [to_channel(row) for row in self._rows("channels")]
 
-    def next_delivery(self) -> int | None:
+    def next_delivery(self, passing_over: Collection[str] = ()) -> int | None:
         """See Store.next_delivery."""
         boot, now = self._leases.boot, self._leases.now()
-        at = self._rows("signals_next_push", boot=boot, boot_now=now)[0][0]
+        names = to_json(list(passing_over))
+        at = self._rows("signals_next_push", boot=boot, boot_now=now, passing_over=names)[0][0]
         return self._leases.in_boot_time(at) if at else at
 
     def wished(self, scope: Scope) -> frozenset[SignalKind] | None:

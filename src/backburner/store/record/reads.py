@@ -1,6 +1,6 @@
 """What a store reads for its callers, wherever its database wants that done."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TypeVar
 
 from backburner.model.channels import Channel
@@ -142,8 +142,8 @@ class Reads(Looking):
     async def channels(self) -> list[Channel]:
         return await self._look(lambda read: read.channels())
 
-    async def next_delivery(self) -> int | None:
-        return await self._look(lambda read: read.next_delivery())
+    async def next_delivery(self, *, passing_over: Collection[str] = ()) -> int | None:
+        return await self._look(lambda read: read.next_delivery(passing_over))
 
     async def wished(self, scope: Scope) -> frozenset[SignalKind] | None:
         return await self._look(lambda read: read.wished(scope), scope)

@@ -1,5 +1,6 @@
 """The changes of runs: tasks that an application carries out in itself, and those applications."""
 
+import itertools
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -108,8 +109,8 @@ def begin_tasks(run: Statements, begins: Sequence[Begin]) -> list[Begun | Except
     active = dict(zip(sorts, from_database(counts), strict=True))
     rooms = dict(zip(owners, (_Room(*each) for each in from_database(limits)), strict=True))
     now = clock.now()
-    rows: list[Sequence[Any]] = []
-    events: list[Sequence[Any]] = []
+    drawn = itertools.count(last + 1)
+    of_owner: dict[str, list[tuple[Task, Begin]]] = {}
     answers: list[Begun | Exception] = []
     for begin in begins:
         if begin.task.id in there:
@@ -121,15 +122,22 @@ def begin_tasks(run: Statements, begins: Sequence[Begin]) -> list[Begun | Except
         else:
             active[begin.sort] += 1
             rooms[begin.task.owner].running += 1
-            task = _begun(last + len(rows) + 1, begin, now)
-            rows.append(_row(task, begin))
-            events.append((task.seq, 1, now, EventKind.CREATED, "{}"))
-            events.append((task.seq, 2, now, EventKind.STARTED, begin.started))
+            task = _begun(next(drawn), begin, now)
+            of_owner.setdefault(task.owner, []).append((task, begin))
             answers.append((task, True))
-    if rows:
-        run.many("tasks_begin", rows=rows)
-        run.many("events_insert", rows=events)
+    for owner, theirs in of_owner.items():
+        with run.acting_for(owner):
+            _begin_of_owner(run, theirs, now)
     return answers
+
+
+def _begin_of_owner(run: Statements, theirs: Sequence[tuple[Task, Begin]], now: Instant) -> None:
+    events: list[Sequence[Any]] = []
+    for task, begin in theirs:
+        events.append((task.seq, 1, now, EventKind.CREATED, "{}"))
+        events.append((task.seq, 2, now, EventKind.STARTED, begin.started))
+    run.many("tasks_begin", rows=[_row(task, begin) for task, begin in theirs])
+    run.many("events_insert", rows=events)
 
 
 BEGINS = Together(begin_tasks, subject=lambda begin: begin.task.id, turn=1)

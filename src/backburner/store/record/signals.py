@@ -1,6 +1,6 @@
 """The changes of signals: claimed, acknowledged, failed, dropped, sent again."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from backburner.model import clock
 from backburner.model.errors import StoreError
@@ -22,8 +22,24 @@ class SignalChanges(Changes):
             query, consumer, lease_s, limit, scope, owner=scope.owner, session=scope.session
         )
 
-    async def claim_deliveries(self, *, consumer: str, limit: int, lease_s: float) -> list[Signal]:
-        return await self._take("signals_to_push", consumer, lease_s, limit, None)
+    async def claim_deliveries(
+        self,
+        *,
+        consumer: str,
+        limit: int,
+        lease_s: float,
+        each: int | None = None,
+        passing_over: Collection[str] = (),
+    ) -> list[Signal]:
+        return await self._take(
+            "signals_to_push",
+            consumer,
+            lease_s,
+            limit,
+            None,
+            each=limit if each is None else each,
+            passing_over=to_json(list(passing_over)),
+        )
 
     async def release_deliveries(self) -> int:
         return await self._count("deliveries_release")
@@ -35,7 +51,7 @@ class SignalChanges(Changes):
         lease_s: float,
         limit: int,
         scope: Scope | None,
-        **values: str | None,
+        **values: str | int | None,
     ) -> list[Signal]:
         if not await self._any_free(query, scope, **values):
             return []
@@ -54,7 +70,7 @@ class SignalChanges(Changes):
 
         return await self._writer.write(operation, owner=scope and scope.owner)
 
-    async def _any_free(self, query: str, scope: Scope | None, **values: str | None) -> bool:
+    async def _any_free(self, query: str, scope: Scope | None, **values: str | int | None) -> bool:
         """To claim is to write, and mostly there is nothing. Who gets what is decided there."""
         try:
             return await self._look(lambda read: read.any_free_signal(query, **values), scope)

@@ -33,27 +33,8 @@ class TaskChanges(Changes):
         ending: Ending | None = None,
         detail: str | None = None,
     ) -> Task:
-        spec = to_json(task.spec)
-
-        def operation(run: Statements) -> Task:
-            _refuse_unknown_queue(run, task)
-            created = insert_task(run, task, spec)
-            if created is None:
-                existing = run.task("task_get", id=task.id)
-                if existing is None:  # it is a stranger's
-                    raise id_is_taken(task)
-                return same_or_conflict(existing, task, spec)
-            if ending is None:
-                _refuse_above(limit, run, task)  # which undoes the insert
-                if detail is not None:
-                    run.rows("task_says", seq=created.seq, detail=detail)
-                return replace(created, detail=detail)
-            ended = end_task(run, End(task.id, created.attempt, ending))
-            if ended is None:
-                raise ValueError(f"a task that never ran cannot end as {ending.state}")
-            return ended
-
-        return await self._writer.write(operation, owner=task.owner)
+        create = creating(task, limit=limit, ending=ending, detail=detail)
+        return await self._writer.write(create, owner=task.owner)
 
     async def claim(self, task_id: str, attempt: int, place: Place) -> Task | None:
         return await self._writer.write_together(CLAIMS, Claim(task_id, attempt, place))
@@ -175,6 +156,33 @@ class TaskChanges(Changes):
         return await self._writer.write(
             lambda run: [task_id for (task_id,) in run.rows(name, ids=values)], then
         )
+
+
+def creating(
+    task: NewTask, *, limit: int, ending: Ending | None = None, detail: str | None = None
+) -> Callable[[Statements], Task]:
+    """What Store.create does in its transaction."""
+    spec = to_json(task.spec)
+
+    def operation(run: Statements) -> Task:
+        _refuse_unknown_queue(run, task)
+        created = insert_task(run, task, spec)
+        if created is None:
+            existing = run.task("task_get", id=task.id)
+            if existing is None:  # it is a stranger's
+                raise id_is_taken(task)
+            return same_or_conflict(existing, task, spec)
+        if ending is None:
+            _refuse_above(limit, run, task)  # which undoes the insert
+            if detail is not None:
+                run.rows("task_says", seq=created.seq, detail=detail)
+            return replace(created, detail=detail)
+        ended = end_task(run, End(task.id, created.attempt, ending))
+        if ended is None:
+            raise ValueError(f"a task that never ran cannot end as {ending.state}")
+        return ended
+
+    return operation
 
 
 def insert_task(run: Statements, task: NewTask, spec: str) -> Task | None:

@@ -4,6 +4,7 @@ How statements reach a database, and what it makes of texts, is the affair of it
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from backburner.model import clock
@@ -55,6 +56,13 @@ class Statements:
     def found(self, name: str, /, **values: Any) -> list[list[Any]]:
         """The rows that such a statement finds, which may come as one JSON."""
         raise NotImplementedError
+
+    def acting_for(self, owner: str) -> AbstractContextManager[None]:  # noqa: ARG002 - a file has one
+        """What is done in there touches nothing of other owners: a database that many share sees
+
+        to it. A file is one user's, and holds to what the statements say.
+        """
+        return nullcontext()
 
     def kept(self, text: str) -> str:
         """A text as it comes back, where not everything can be held as it is."""

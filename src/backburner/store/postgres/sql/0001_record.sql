@@ -27,6 +27,22 @@ CREATE TABLE queue (
     paused BOOLEAN NOT NULL DEFAULT false
 );
 
+-- The queue of the engine that a task goes to: that of everybody who has its tool or agent, or its own,
+-- or what one node has of that; see store/engine.py. What a tool or an agent is called stands first in
+-- its specification, and is taken as it is spelled there: not every JSON that we write can be read here.
+CREATE FUNCTION route_of(node TEXT, queue TEXT, kind TEXT, hand_over TEXT, spec TEXT) RETURNS TEXT
+IMMUTABLE PARALLEL SAFE LANGUAGE sql AS $$
+    SELECT CASE WHEN node IS NULL THEN route ELSE 'node:' || md5(node || ':' || route) END
+    FROM coalesce(substring(spec FROM '^{"' || kind || '":"((?:[^"\\]|\\.)*)"'), '') AS called,
+         LATERAL (SELECT CASE
+             WHEN kind IN ('tool', 'agent') AND hand_over IS NULL THEN
+                 kind || ':' || CASE WHEN octet_length(called) <= 32 THEN called ELSE md5(called) END
+             WHEN hand_over IS NULL THEN NULL
+             WHEN queue IS NULL THEN 'default'
+             WHEN octet_length(queue) <= 32 THEN queue
+             ELSE md5(queue) END) AS plain (route)
+$$;
+
 CREATE TABLE task (
     seq           BIGINT PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
     id            identifier NOT NULL UNIQUE,
@@ -85,6 +101,15 @@ CREATE TABLE task (
     let_in        BIGINT NOT NULL DEFAULT 0,
     -- The machine that has taken it from there.
     node          identifier,
+    -- The one node that is to take it, where another one could not.
+    sent_to       identifier,
+    -- The nodes that could not carry it out.
+    refused       TEXT[] NOT NULL DEFAULT '{}',
+    route         TEXT COLLATE "C"
+                      GENERATED ALWAYS AS (route_of(sent_to, queue, kind, hand_over, spec)) STORED,
+    -- It waits for other tasks, or for its time: `admit` says when that is over.
+    held          BOOLEAN NOT NULL DEFAULT false,
+    priority      BIGINT NOT NULL DEFAULT 0 CHECK (priority BETWEEN -10 AND 10),
     CHECK ((finished_at IS NOT NULL) = (state IN ('succeeded', 'failed', 'canceled'))),
     CHECK ((error_kind IS NOT NULL) = (state = 'failed')),
     CHECK ((error_kind IS NULL) = (error_message IS NULL)),
@@ -110,11 +135,10 @@ CREATE INDEX task_of_worker ON task (worker)
 CREATE INDEX task_of_schedule ON task (schedule, seq) WHERE schedule IS NOT NULL;
 CREATE INDEX task_by_parent ON task (parent, seq) WHERE parent IS NOT NULL;
 
-CREATE INDEX task_to_let_in ON task (seq)
-    WHERE state = 'queued' AND hand_over IS NOT NULL AND let_in < attempt;
+CREATE INDEX task_running ON task (owner) WHERE state IN ('running', 'input_required');
 CREATE INDEX task_of_node ON task (node, seq)
     WHERE node IS NOT NULL AND (finished_at IS NULL OR leftovers > 0);
-CREATE INDEX task_to_call_back ON task (seq) WHERE let_in > 0 AND finished_at IS NOT NULL;
+CREATE INDEX task_sent ON task (sent_to) WHERE sent_to IS NOT NULL AND state = 'queued';
 
 -- A stream resumes from seq. One writer at a time: so the numbers come in the order of the commits.
 CREATE TABLE event (
@@ -162,7 +186,8 @@ CREATE INDEX signal_by_session ON signal (owner, session, seq);
 CREATE INDEX signal_open ON signal (owner, session, seq)
     WHERE state IN ('pending', 'claimed', 'failed');
 CREATE INDEX signal_claimed ON signal (consumer) WHERE state = 'claimed';
-CREATE INDEX signal_to_push ON signal (channel, seq)
+-- Two owners may have channels of one name, and neither waits for the other's.
+CREATE INDEX signal_to_push ON signal (owner, channel, seq)
     WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed');
 
 CREATE TABLE question (
@@ -243,6 +268,59 @@ CREATE TABLE input (
 
 CREATE INDEX input_waiting ON input (task, seq) WHERE outcome IS NULL;
 
+-- The files that go with a prompt for an agent on another machine, until it has answered.
+CREATE TABLE attachment (
+    task       BIGINT NOT NULL REFERENCES task (seq) ON DELETE CASCADE,
+    number     BIGINT NOT NULL,
+    name       TEXT,
+    media_type TEXT NOT NULL,
+    data       BYTEA NOT NULL,
+    PRIMARY KEY (task, number)
+);
+-- Pictures, which do not become smaller.
+ALTER TABLE attachment ALTER COLUMN data SET STORAGE EXTERNAL;
+
+CREATE FUNCTION forget_attachments() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+    DELETE FROM attachment WHERE task = NEW.seq;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER forget_attachments AFTER UPDATE OF state ON task FOR EACH ROW
+WHEN (NEW.finished_at IS NOT NULL AND NEW.kind = 'agent') EXECUTE FUNCTION forget_attachments();
+
+-- The files that tasks have added, for readers on other machines.
+
+CREATE TABLE artifacts (
+    task    BIGINT NOT NULL REFERENCES task (seq) ON DELETE CASCADE,
+    attempt BIGINT NOT NULL,
+    -- The address that all machines read; empty where the files stay on the machine of the task.
+    place   TEXT NOT NULL,
+    -- Below that address, where no other task ever has it; else a folder of that machine.
+    folder  TEXT NOT NULL,
+    -- A JSON object of bytes by name.
+    sizes   TEXT NOT NULL,
+    PRIMARY KEY (task, attempt)
+);
+
+-- Folders of tasks that were forgotten: somebody who reaches the place is yet to remove them.
+CREATE TABLE artifacts_left (
+    place  TEXT NOT NULL,
+    folder TEXT NOT NULL,
+    PRIMARY KEY (place, folder)
+);
+
+CREATE FUNCTION artifacts_are_left() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO artifacts_left (place, folder) VALUES (OLD.place, OLD.folder)
+    ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER artifacts_are_left AFTER DELETE ON artifacts FOR EACH ROW WHEN (OLD.place <> '')
+EXECUTE FUNCTION artifacts_are_left();
+
 CREATE TABLE channel (
     owner         identifier NOT NULL,
     name          identifier NOT NULL CHECK (name NOT IN ('inbox', 'notify')),
@@ -268,14 +346,36 @@ CREATE TABLE wish (
     PRIMARY KEY (owner, session)
 );
 
--- Machines that carry out processes, each under its present name as a worker of the engine, which
+-- Who carries out work of this record, each under its present name as a worker of the engine, which
 -- says of those whether they live.
 CREATE TABLE node (
-    id      identifier PRIMARY KEY,
-    worker  BIGINT NOT NULL,
-    seen_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+    id       identifier PRIMARY KEY,
+    worker   BIGINT NOT NULL,
+    seen_at  TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
     -- Of its clock before that of the database, in microseconds.
-    ahead   BIGINT NOT NULL DEFAULT 0
+    ahead    BIGINT NOT NULL DEFAULT 0,
+    -- What it takes on: the engine's queues that it listens to, and how many tasks at once.
+    routes   TEXT[] NOT NULL DEFAULT '{}',
+    places   BIGINT NOT NULL DEFAULT 0 CHECK (places >= 0),
+    -- It takes on nothing more.
+    draining BOOLEAN NOT NULL DEFAULT false,
+    kind     TEXT NOT NULL DEFAULT 'worker' CHECK (kind IN ('worker', 'application')),
+    machine  TEXT NOT NULL DEFAULT '',
+    pid      BIGINT NOT NULL DEFAULT 0,
+    -- It is dead when it was not heard of for so long.
+    silent_s DOUBLE PRECISION NOT NULL DEFAULT 30 CHECK (silent_s > 0),
+    -- JSON lists of names.
+    queues   TEXT NOT NULL DEFAULT '[]',
+    tools    TEXT NOT NULL DEFAULT '[]',
+    agents   TEXT NOT NULL DEFAULT '[]'
+);
+
+-- Tools and agents that can be asked for by name, whoever has them at present: a JSON document each.
+CREATE TABLE offer (
+    kind     TEXT NOT NULL CHECK (kind IN ('tool', 'agent')),
+    name     identifier NOT NULL,
+    document TEXT NOT NULL,
+    PRIMARY KEY (kind, name)
 );
 
 -- Applications that carry out tasks in themselves: tools and agents.
@@ -338,6 +438,8 @@ CREATE TABLE schedule (
     fired         BIGINT NOT NULL DEFAULT 0,
     last_task     identifier,
     detail        TEXT,
+    -- Of the tasks that it starts.
+    priority      BIGINT NOT NULL DEFAULT 0 CHECK (priority BETWEEN -10 AND 10),
     CHECK ((cron IS NULL) <> (at IS NULL)),
     CHECK ((next_at IS NOT NULL) = (state = 'active')),
     CHECK ((due_at IS NOT NULL) = (state = 'active')),

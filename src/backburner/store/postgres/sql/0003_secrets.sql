@@ -92,13 +92,3 @@ END
 $$;
 CREATE TRIGGER channel_needs_no_key AFTER DELETE ON channel FOR EACH ROW
 WHEN (OLD.secret IS NOT NULL) EXECUTE FUNCTION forget_key();
-
--- What lay in the rows until now.
-UPDATE task SET hand_over = CASE WHEN finished_at IS NULL THEN 'secret:plain:' || hand_over ELSE 'gone' END
-WHERE starts_with(hand_over, '{');
-UPDATE worker SET hand_over = 'secret:plain:' || hand_over WHERE starts_with(hand_over, '{');
-INSERT INTO secret (name, content)
-SELECT 'sx_' || id, 'plain:' || hand_over FROM schedule
-WHERE starts_with(hand_over, '{') AND ended_at IS NULL;
-UPDATE schedule SET hand_over = CASE WHEN ended_at IS NULL THEN 'sx_' || id ELSE 'gone' END
-WHERE starts_with(hand_over, '{');

@@ -371,7 +371,7 @@ RETURNING seq;
 -- name: signals_to_push
 -- For each channel through which nothing goes at present the oldest that was never tried, else the
 -- oldest that is due. Owners take turns, those first that have the fewest under way: nobody waits behind
--- all channels of another one.
+-- all channels of another one. None for those that are passed over.
 WITH RECURSIVE open_channel (owner, name) AS (
     SELECT owner, channel FROM (
         SELECT owner, channel FROM signal
@@ -384,6 +384,7 @@ WITH RECURSIVE open_channel (owner, name) AS (
           AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
         ORDER BY owner, channel, seq LIMIT 1))
 SELECT first FROM (
+    SELECT first, under_way, row_number() OVER (PARTITION BY whose ORDER BY first) AS turn FROM (
     SELECT coalesce(
         (SELECT seq FROM signal WHERE owner = o.owner AND channel = o.name
            AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
@@ -396,14 +397,15 @@ SELECT first FROM (
            AND c.owner = o.owner AND c.channel <> 'inbox'
            AND c.lease_boot = :boot AND c.lease_until > :boot_now) AS under_way
     FROM open_channel o
-    WHERE NOT EXISTS (SELECT 1 FROM signal c WHERE c.state = 'claimed'
+    WHERE o.owner <> ALL(:passing_over::text[]) AND NOT EXISTS (SELECT 1 FROM signal c WHERE c.state = 'claimed'
                       AND c.owner = o.owner AND c.channel = o.name
                       AND c.lease_boot = :boot AND c.lease_until > :boot_now)) AS oldest
-WHERE first IS NOT NULL
-ORDER BY under_way + row_number() OVER (PARTITION BY whose ORDER BY first), first LIMIT :limit;
+    WHERE first IS NOT NULL) AS turns
+WHERE turn <= :each ORDER BY under_way + turn, first LIMIT :limit;
 
 -- name: signals_next_push
--- In boot time, when the next one can be claimed, unless what is held is over before.
+-- In boot time, when the next one can be claimed, unless what is held is over before; of owners that
+-- are not passed over.
 WITH RECURSIVE open_channel (owner, name) AS (
     SELECT owner, channel FROM (
         SELECT owner, channel FROM signal
@@ -424,7 +426,7 @@ SELECT min(coalesce(
        AND (lease_until IS NULL OR lease_boot <> :boot) LIMIT 1),
     (SELECT min(lease_until) FROM signal WHERE owner = o.owner AND channel = o.name
        AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'))))
-FROM open_channel o;
+FROM open_channel o WHERE o.owner <> ALL(:passing_over::text[]);
 
 -- name: signal_resend
 -- A dead letter, or one that waits for its next try, is sent now; not where its channel is gone,
@@ -1085,6 +1087,15 @@ ORDER BY i.seq LIMIT :limit;
 
 -- name: input_done
 UPDATE input SET outcome = :outcome, data = NULL WHERE seq = :seq RETURNING seq;
+
+-- name: attachment_put
+INSERT INTO attachment (task, number, name, media_type, data)
+VALUES (:task, :number, :name, :media_type, :data)
+ON CONFLICT (task, number) DO NOTHING;
+
+-- name: attachments_of
+SELECT a.name, a.media_type, a.data FROM attachment a JOIN task t ON t.seq = a.task
+WHERE t.id = :id ORDER BY a.number;
 
 -- name: artifacts_put
 -- What there is now of an attempt that has not ended. Written before the first file goes there, too,

@@ -351,7 +351,7 @@ RETURNING seq;
 -- name: signals_to_push
 -- For each channel through which nothing goes at present the oldest that was never tried, else the
 -- oldest that is due. Owners take turns, those first that have the fewest under way: nobody waits behind
--- all channels of another one.
+-- all channels of another one. None for those that are passed over.
 WITH RECURSIVE open_channel (owner, name) AS (
     SELECT owner, channel FROM (
         SELECT owner, channel FROM signal INDEXED BY signal_to_push
@@ -364,6 +364,7 @@ WITH RECURSIVE open_channel (owner, name) AS (
           AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
         ORDER BY owner, channel, seq LIMIT 1))
 SELECT first FROM (
+    SELECT first, under_way, row_number() OVER (PARTITION BY whose ORDER BY first) AS turn FROM (
     SELECT coalesce(
         (SELECT seq FROM signal INDEXED BY signal_to_push WHERE owner = o.owner AND channel = o.name
            AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
@@ -376,14 +377,15 @@ SELECT first FROM (
            AND +c.owner = o.owner AND +c.channel <> 'inbox'
            AND c.lease_boot = :boot AND c.lease_until > :boot_now) AS under_way
     FROM open_channel o
-    WHERE NOT EXISTS (SELECT 1 FROM signal c INDEXED BY signal_claimed WHERE c.state = 'claimed'
+    WHERE o.owner NOT IN (SELECT value FROM json_each(:passing_over)) AND NOT EXISTS (SELECT 1 FROM signal c INDEXED BY signal_claimed WHERE c.state = 'claimed'
                       AND +c.owner = o.owner AND +c.channel = o.name
                       AND c.lease_boot = :boot AND c.lease_until > :boot_now)) AS oldest
-WHERE first IS NOT NULL
-ORDER BY under_way + row_number() OVER (PARTITION BY whose ORDER BY first), first LIMIT :limit;
+    WHERE first IS NOT NULL) AS turns
+WHERE turn <= :each ORDER BY under_way + turn, first LIMIT :limit;
 
 -- name: signals_next_push
--- In boot time, when the next one can be claimed, unless what is held is over before.
+-- In boot time, when the next one can be claimed, unless what is held is over before; of owners that
+-- are not passed over.
 WITH RECURSIVE open_channel (owner, name) AS (
     SELECT owner, channel FROM (
         SELECT owner, channel FROM signal INDEXED BY signal_to_push
@@ -404,7 +406,7 @@ SELECT min(coalesce(
        AND (lease_until IS NULL OR lease_boot <> :boot) LIMIT 1),
     (SELECT min(lease_until) FROM signal INDEXED BY signal_to_push WHERE owner = o.owner AND channel = o.name
        AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed'))))
-FROM open_channel o;
+FROM open_channel o WHERE o.owner NOT IN (SELECT value FROM json_each(:passing_over));
 
 -- name: signal_resend
 -- A dead letter, or one that waits for its next try, is sent now; not where its channel is gone,

@@ -1,8 +1,5 @@
--- Which task goes first, how many of an owner run at once, and whose turn it is to be let in.
-
-ALTER TABLE task ADD COLUMN priority BIGINT NOT NULL DEFAULT 0 CHECK (priority BETWEEN -10 AND 10);
--- Of the tasks that it starts.
-ALTER TABLE schedule ADD COLUMN priority BIGINT NOT NULL DEFAULT 0 CHECK (priority BETWEEN -10 AND 10);
+-- Whose turn it is to be let in: which task goes first, how many of an owner run at once, and what
+-- waits for others or for its time.
 
 -- The empty name stands for every owner that is not here.
 CREATE TABLE owner_limit (
@@ -10,31 +7,6 @@ CREATE TABLE owner_limit (
     running BIGINT NOT NULL CHECK (running >= 1)
 );
 
-CREATE INDEX task_running ON task (owner) WHERE state IN ('running', 'input_required');
-
--- Two owners may have channels of one name, and neither waits for the other's.
-DROP INDEX signal_to_push;
-CREATE INDEX signal_to_push ON signal (owner, channel, seq)
-    WHERE channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed');
-
--- What a machine takes on: the engine's queues that it listens to, and how many tasks at once.
-ALTER TABLE node ADD COLUMN routes TEXT[] NOT NULL DEFAULT '{}';
-ALTER TABLE node ADD COLUMN places BIGINT NOT NULL DEFAULT 0 CHECK (places >= 0);
--- It takes on nothing more.
-ALTER TABLE node ADD COLUMN draining BOOLEAN NOT NULL DEFAULT false;
-
--- The engine's queue that brings a task to a machine; NULL of what no machine is to be brought. Names
--- of ours may be longer than the engine's.
-ALTER TABLE task ADD COLUMN route TEXT COLLATE "C" GENERATED ALWAYS AS (
-    CASE WHEN hand_over IS NULL THEN NULL
-         WHEN queue IS NULL THEN 'default'
-         WHEN octet_length(queue) <= 32 THEN queue ELSE md5(queue) END) STORED;
--- It waits for other tasks, or for its time: `admit` says when that is over.
-ALTER TABLE task ADD COLUMN held BOOLEAN NOT NULL DEFAULT false;
-UPDATE task SET held = true WHERE state = 'queued' AND (after IS NOT NULL OR not_before IS NOT NULL);
-
-DROP INDEX task_to_let_in;
-DROP INDEX task_to_call_back;
 CREATE INDEX task_waiting ON task (route, owner, priority DESC, session, seq)
     WHERE state = 'queued' AND NOT held AND let_in < attempt AND route IS NOT NULL;
 CREATE INDEX task_let_in ON task (route, owner)
@@ -52,9 +24,6 @@ CREATE TABLE precedence (
     PRIMARY KEY (other, task)
 );
 CREATE INDEX precedence_of_task ON precedence (task);
-INSERT INTO precedence (other, task)
-SELECT DISTINCT a.id, task.seq FROM task, json_array_elements_text(task.after::json) a (id)
-WHERE task.state = 'queued' AND task.after IS NOT NULL;
 
 CREATE FUNCTION hold_back() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -66,7 +35,8 @@ CREATE TRIGGER hold_back BEFORE INSERT OR UPDATE OF not_before ON task FOR EACH 
 WHEN (NEW.state = 'queued' AND (NEW.after IS NOT NULL OR NEW.not_before IS NOT NULL))
 EXECUTE FUNCTION hold_back();
 
-CREATE FUNCTION note_precedence() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION note_precedence() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
     INSERT INTO precedence (other, task)
     SELECT DISTINCT a.id, NEW.seq FROM json_array_elements_text(NEW.after::json) a (id);

@@ -50,6 +50,11 @@ ALTER TABLE ended_session ENABLE ROW LEVEL SECURITY;
 CREATE POLICY of_owner ON ended_session TO backburner_tenant USING (owner = present_owner());
 GRANT SELECT, INSERT, UPDATE, DELETE ON ended_session TO backburner_tenant;
 
+-- The limit of all others is everybody's to know.
+ALTER TABLE owner_limit ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_owner ON owner_limit TO backburner_tenant USING (owner IN (present_owner(), ''));
+GRANT SELECT ON owner_limit TO backburner_tenant;
+
 -- What belongs to a task or a schedule is seen by who sees that.
 ALTER TABLE event ENABLE ROW LEVEL SECURITY;
 CREATE POLICY of_owner ON event TO backburner_tenant
@@ -65,6 +70,16 @@ ALTER TABLE message ENABLE ROW LEVEL SECURITY;
 CREATE POLICY of_owner ON message TO backburner_tenant
 USING (EXISTS (SELECT 1 FROM task WHERE task.seq = message.task));
 GRANT SELECT, INSERT ON message TO backburner_tenant;
+
+ALTER TABLE input ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_owner ON input TO backburner_tenant
+USING (EXISTS (SELECT 1 FROM task WHERE task.seq = input.task));
+GRANT SELECT, INSERT, DELETE ON input TO backburner_tenant;
+
+ALTER TABLE attachment ENABLE ROW LEVEL SECURITY;
+CREATE POLICY of_owner ON attachment TO backburner_tenant
+USING (EXISTS (SELECT 1 FROM task WHERE task.seq = attachment.task));
+GRANT SELECT, INSERT ON attachment TO backburner_tenant;
 
 ALTER TABLE mirror ENABLE ROW LEVEL SECURITY;
 CREATE POLICY of_owner ON mirror TO backburner_tenant
@@ -86,8 +101,12 @@ CREATE POLICY of_owner ON firing TO backburner_tenant
 USING (EXISTS (SELECT 1 FROM schedule WHERE schedule.seq = firing.schedule));
 GRANT SELECT ON firing TO backburner_tenant;
 
--- Of everybody, and nobody's secret.
-GRANT SELECT ON queue, owner_limit TO backburner_tenant;
+-- Of owners, and for none of them: without a policy a grant by mistake shows nothing either.
+ALTER TABLE token ENABLE ROW LEVEL SECURITY;
+ALTER TABLE secret ENABLE ROW LEVEL SECURITY;
+ALTER TABLE turn ENABLE ROW LEVEL SECURITY;
+ALTER TABLE precedence ENABLE ROW LEVEL SECURITY;
+ALTER TABLE artifacts_left ENABLE ROW LEVEL SECURITY;
 
--- Who waits for whom is kept by the record itself.
-ALTER FUNCTION note_precedence() SECURITY DEFINER SET search_path FROM CURRENT;
+-- Of everybody, and nobody's secret.
+GRANT SELECT ON queue, offer TO backburner_tenant;

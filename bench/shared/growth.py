@@ -17,6 +17,7 @@ from bench.shared.workers import AT_ONCE
 _MACHINES = (1, 2, 4)
 _FEW = 4
 """Places of a machine for work that waits."""
+_CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
 _SECONDS = 5.0
 """That a round takes, about: it has as many tasks as its warm-up says."""
 
@@ -29,13 +30,15 @@ class _Round:
     cost: Cost
     """Of one task is a part of it."""
     count: int
+    connections: int
 
     def __str__(self) -> str:
         return (
             f"{self.cost.cpu_s / self.count * 1e3:.2f} ms of the database's processor for a task, "
             f"{self.cost.statements / self.count:.1f} statements, "
             f"{self.cost.commits / self.count:.1f} commits, "
-            f"{self.cost.wal_bytes / self.count / 1024:.1f} KiB of log"
+            f"{self.cost.wal_bytes / self.count / 1024:.1f} KiB of log; "
+            f"{self.connections} connections"
         )
 
 
@@ -75,7 +78,7 @@ async def _round(effort: Effort, side: Ours | TheirSide, start: Start, machines:
     count = max(10, round(warm_up * (_SECONDS if not effort.quick else 1.0)))
     before = side.database.cost()
     found = await rate(side, count, start)
-    return _Round(found, side.database.cost() - before, count)
+    return _Round(found, side.database.cost() - before, count, side.database.ask(_CONNECTIONS))
 
 
 def _row(name: str, ours: _Round, theirs: _Round, *notes: str) -> Row:

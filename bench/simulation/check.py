@@ -20,7 +20,7 @@ _FEW = 4
 """Places of a worker for work that waits."""
 _CELL = Shape(workers=8, places=64)
 _OWNERS_OF_A_CELL = 1000
-_LOAD = 0.6
+LOAD = 0.6
 _LARGEST = 0.1
 """What one owner may have of a cell: owners have limits."""
 _WORK_S = 2.0
@@ -33,11 +33,11 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
         measured = await measure(effort, ours)
         for machines in _MACHINES:
             shape = Shape(machines, AT_ONCE, one_machine=CORES)
-            count = effort.count(500, quick=100)
+            count = effort.count(500, quick=50)
             rows.append(await _beside(ours, measured.costs, shape, "commands", count))
         for machines in _MACHINES:
             shape = Shape(machines, _FEW, one_machine=CORES)
-            count = effort.count(80 * machines, quick=20 * machines)
+            count = effort.count(80 * machines, quick=12 * machines)
             rows.append(
                 await _beside(ours, measured.costs, shape, "work that waits", count, work_s=WAIT_S)
             )
@@ -50,7 +50,7 @@ async def _beside(
     """The real rate of so many tasks, and what the model says of the same."""
     start: Start = ours.waiting if work_s else ours.command
     with ours.workers(shape.workers, at_once=shape.places) as workers:
-        await rate(ours, max(shape.workers * shape.places, count // 5), start)
+        await rate(ours, max(4 * shape.workers, count // 5), start)
         async with watched(ours, [worker.pid for worker in workers]) as used:
             real = await rate(ours, count, start)
     said = rate_of_batch(
@@ -73,11 +73,17 @@ def _costs(measured: Measured) -> list[Row]:
         "its worker": costs.worker_s,
         "the processes that the worker starts": costs.job_s,
         "the program that starts it": costs.caller_s,
+    }
+    of_commits = {
+        "the database, under the lock": costs.commit_cpu_s,
+        "the worker that has made it": costs.look_s,
+        "the database, for the looks of that": costs.look_reads_s,
         "each other worker": costs.bystander_s,
-        "the database, for each other worker": costs.bystander_reads_s,
+        "the database, for the looks of each of those": costs.bystander_reads_s,
     }
     return [
         *(Row(f"a task costs {name}", each * 1e3, "ms") for name, each in times.items()),
+        *(Row(f"a commit costs {name}", each * 1e3, "ms") for name, each in of_commits.items()),
         Row("a commit waits for disk and wire", costs.commit_s * 1e3, "ms"),
         Row("a place waits between two tasks", costs.turn_s * 1e3, "ms"),
         Row("a task takes of the record's disk", measured.disk_bytes / 1024, "KiB"),
@@ -99,7 +105,7 @@ def cells(effort: Effort, costs: Costs) -> list[Row]:
             costs,
             _CELL,
             cells=number,
-            tasks_a_second=_LOAD * most * number,
+            tasks_a_second=LOAD * most * number,
             owners=_OWNERS_OF_A_CELL * number,
             largest=_LARGEST,
             work_s=_WORK_S,

@@ -1,8 +1,9 @@
 """What a task costs, measured on the real thing with one worker; the model knows nothing else.
 
 Processor times are those of the processes themselves, so another load on the machine does not enter
-them; the time of a commit is the best of many, for the same reason. What a worker pays that only
-hears of tasks is that of one on another queue.
+them; the time of a commit is the best of many, for the same reason. Tasks are carried out in a
+crowd, where many changes share a commit, and one at a time, where none do: the difference is what a
+commit costs. What a worker pays that only hears of commits is that of one on another queue.
 """
 
 import asyncio
@@ -14,8 +15,14 @@ from dataclasses import dataclass, replace
 from bench.measure import Effort, percentile
 from bench.shared.processes import CORES, Machine, own_s, started_s
 from bench.shared.sides import BYSTANDER, CALLERS, Ours, rate
-from bench.simulation.model import Costs, Shape, rate_of_batch
+from bench.shared.workers import AT_ONCE
+from bench.simulation.model import Costs, Shape, Tally, batch, rate_of_batch
 
+_ROUNDS = 3
+_LEAST = 0.1
+"""Commits of a task more: less tells nothing."""
+_ONE_PLACE = Shape(1, 1, one_machine=CORES)
+_CROWD = Shape(1, AT_ONCE, one_machine=CORES, bystanders=1)
 _SIZE = "SELECT pg_database_size(current_database())"
 
 
@@ -84,38 +91,96 @@ class Measured:
 
 async def measure(effort: Effort, ours: Ours) -> Measured:
     """The costs of a command that does nothing."""
-    count = effort.count(400, quick=80)
+    count = effort.count(400, quick=60)
     commit_s = await _commit_s(ours)
     with ours.workers(1) as (worker,), ours.bystanders(1) as (bystander,):
-        await rate(ours, effort.count(100, quick=30), ours.command)
+        await rate(ours, effort.count(100, quick=15), ours.command)
         size, log = ours.database.ask(_SIZE), ours.database.cost().wal_bytes
         async with watched(ours, [worker.pid], [bystander.pid]) as used:
             await rate(ours, count, ours.command)
         grown = ours.database.ask(_SIZE) - size, ours.database.cost().wal_bytes - log
-    costs = Costs(
-        commit_s=commit_s,
+    crowd = _Round(_CROWD, _per_task(used, count), count, used.stretch)
+    alone, real = await _one_at_a_time(effort, ours)
+    spent = crowd.used
+    costs = Costs(commit_s, spent.changes_s, spent.workers_s, spent.caller_s, job_s=spent.jobs_s)
+    for _ in range(_ROUNDS):
+        costs = _fitted(costs, crowd, alone)
+    said = rate_of_batch(costs.stretched(alone.stretch), _ONE_PLACE, alone.count, callers=CALLERS)
+    costs = replace(costs, turn_s=max(0.0, 1 / real - 1 / said))
+    return Measured(costs, grown[0] / count, grown[1] / count)
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """Tasks that were carried out, and what each has used."""
+
+    shape: Shape
+    used: Used
+    count: int
+    stretch: float
+
+    def in_the_model(self, costs: Costs) -> Tally:
+        """What happens there."""
+        return batch(costs.stretched(self.stretch), self.shape, self.count, callers=CALLERS)[1]
+
+
+def _fitted(costs: Costs, crowd: _Round, alone: _Round) -> Costs:
+    """What a task costs, and what a commit: so that the model uses what was used, in a crowd and
+
+    one at a time. How many commits and looks there are in each the model says.
+    """
+    many, single = crowd.in_the_model(costs), alone.in_the_model(costs)
+
+    def line(crowded: tuple[float, int], alone_: tuple[float, int]) -> tuple[float, float]:
+        """Of the task itself, and of each commit or look."""
+        few, much = crowded[1] / crowd.count, alone_[1] / alone.count
+        each = max(0.0, alone_[0] - crowded[0]) / max(_LEAST, much - few)
+        return max(0.0, crowded[0] - each * few), each
+
+    here, there = crowd.used, alone.used
+    changes = line((here.changes_s, many.commits), (there.changes_s, single.commits))
+    worker = line((here.workers_s, many.looks), (there.workers_s, single.looks))
+    reads = line((here.database_s, many.looks), (there.database_s, single.looks))
+    heard = max(1, many.heard) / crowd.count
+    return replace(
+        costs,
+        changes_s=changes[0],
+        commit_cpu_s=changes[1],
+        worker_s=worker[0],
+        look_s=worker[1],
+        reads_s=reads[0],
+        look_reads_s=reads[1],
+        bystander_s=min(worker[1], here.bystander_s / heard),
+        bystander_reads_s=min(reads[1], here.bystander_reads_s / heard),
+    )
+
+
+def _per_task(used: Used, count: int) -> Used:
+    """Of the database here: what is neither a change nor a bystander's."""
+    reads_s = used.database_s - used.changes_s - used.bystander_reads_s
+    return Used(
         changes_s=used.changes_s / count,
-        reads_s=(used.database_s - used.changes_s - used.bystander_reads_s) / count,
-        worker_s=used.workers_s / count,
-        job_s=used.jobs_s / count,
+        database_s=reads_s / count,
+        workers_s=used.workers_s / count,
+        jobs_s=used.jobs_s / count,
         caller_s=used.caller_s / count,
         bystander_s=used.bystander_s / count,
         bystander_reads_s=used.bystander_reads_s / count,
     )
-    costs = replace(costs, turn_s=await _turn_s(effort, ours, costs))
-    return Measured(costs, grown[0] / count, grown[1] / count)
 
 
-async def _turn_s(effort: Effort, ours: Ours, so_far: Costs) -> float:
-    """With one place: what of the time for a task the model does not explain by the rest."""
-    count = effort.count(40, quick=15)
+def _few(effort: Effort) -> int:
+    return effort.count(60, quick=15)
+
+
+async def _one_at_a_time(effort: Effort, ours: Ours) -> tuple[_Round, float]:
+    """With one place; and how many tasks there are a second."""
+    count = _few(effort)
     with ours.workers(1, at_once=1) as (worker,):
         await rate(ours, 5, ours.command)
         async with watched(ours, [worker.pid]) as used:
             real = await rate(ours, count, ours.command)
-    one = Shape(1, 1, one_machine=CORES)
-    said = rate_of_batch(so_far.stretched(used.stretch), one, count, callers=CALLERS)
-    return max(0.0, 1 / real - 1 / said)
+    return _Round(_ONE_PLACE, _per_task(used, count), count, used.stretch), real
 
 
 async def _commit_s(ours: Ours) -> float:

@@ -1,16 +1,17 @@
 """A cell on paper: one database, the workers on it, and programs that start tasks.
 
 What the model knows of the real thing is little, and all of it is measured (`measured.py`). There
-is one writer at a time on all machines; what waits in a process is committed together; a commit
-waits for the disk and the wire, and costs the database processor time for each change in it. A task
-costs processor time of the database beside that, of its worker, of the processes that it starts, of
-its caller, and a little of every other worker, which hears of it. A Python process does one thing
-at a time. A worker has so many places, and each waits a moment between two tasks.
+is one writer at a time on all machines; what waits in a process is committed together. A commit
+waits for the disk and the wire, costs the database processor time, and makes every worker look. A
+task costs processor time beside that: of the database, of its worker, of the processes that it
+starts, of its caller. A Python process does one thing at a time. A worker has so many places, and
+each waits a moment between two tasks.
 """
 
 from collections import deque
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -43,21 +44,27 @@ class Costs:
     """Of the database for all else."""
     job_s: float = 0.0
     """Of the processes that the worker starts for it."""
-    bystander_s: float = 0.0
-    """Of each other worker."""
-    bystander_reads_s: float = 0.0
-    """Of the database, for each other worker."""
     turn_s: float = 0.0
     """That a place waits between two tasks beside all that: notices, the engine's own questions; no
     processor."""
+    commit_cpu_s: float = 0.0
+    """Of the database for one commit, under the lock, however many changes share it."""
+    look_s: float = 0.0
+    """Of a worker that has committed something, after each commit."""
+    look_reads_s: float = 0.0
+    """Of the database for that."""
+    bystander_s: float = 0.0
+    """Of each other worker after a commit."""
+    bystander_reads_s: float = 0.0
+    """Of the database for that."""
     changes: int = 4
     """Of the record for a task: it is created, taken, claimed, and it ends."""
 
     def stretched(self, by: float) -> "Costs":
         """Where others use the processors too, each second of one takes longer."""
         names = (
-            "changes_s", "reads_s", "worker_s", "job_s", "caller_s", "bystander_s",
-            "bystander_reads_s",
+            "changes_s", "reads_s", "worker_s", "job_s", "caller_s", "commit_cpu_s", "look_s",
+            "look_reads_s", "bystander_s", "bystander_reads_s",
         )  # fmt: skip
         return replace(self, **{name: getattr(self, name) * by for name in names})
 
@@ -74,6 +81,8 @@ class Shape:
     """Of each worker's machine."""
     one_machine: int = 0
     """So many cores for everything, callers included, where all of it is on one machine."""
+    bystanders: int = 0
+    """Workers without a place, which only hear of commits."""
 
 
 @dataclass(slots=True)
@@ -82,6 +91,11 @@ class Tally:
 
     started: int = 0
     ended: int = 0
+    commits: int = 0
+    looks: int = 0
+    """Of workers with places, after commits."""
+    heard: int = 0
+    """Of bystanders."""
     waits_s: list[float] = field(default_factory=list[float])
     """From the call until the work began."""
 
@@ -95,15 +109,19 @@ class Cell:
         one: Cores = simpy.Resource(env, shape.one_machine) if shape.one_machine else None
         self._database: Cores = one or simpy.Resource(env, shape.database_cores)
         self._machines: list[Cores] = [
-            one or simpy.Resource(env, shape.worker_cores) for _ in range(shape.workers)
+            one or simpy.Resource(env, shape.worker_cores)
+            for _ in range(shape.workers + shape.bystanders)
         ]
+        self._workers = shape.workers
         self._callers = one
         self._calls: Cores = simpy.Resource(env, 1)
-        self._programs: list[Cores] = [simpy.Resource(env, 1) for _ in range(shape.workers)]
+        self._programs: list[Cores] = [simpy.Resource(env, 1) for _ in self._machines]
         lock = simpy.Resource(env, 1)
-        self._calling = _Writer(env, costs, lock, self._database)
+        self._rung = [False for _ in self._machines]
+        self._calling = _Writer(env, costs, lock, self._database, lambda: self._look(None))
         self._writing: list[_Writer] = [
-            _Writer(env, costs, lock, self._database) for _ in range(shape.workers)
+            _Writer(env, costs, lock, self._database, partial(self._look, number))
+            for number in range(shape.workers)
         ]
         # Of each place its worker: whoever has one free takes the next task.
         self._free = simpy.Store(env)
@@ -136,15 +154,25 @@ class Cell:
         yield self._env.timeout(costs.turn_s)
         yield self._free.put(worker)
         self.tally.ended += 1
-        for other in range(len(self._machines)):
-            if other != worker:
-                self._env.process(self._hears(other))
 
-    def _hears(self, worker: int) -> Flow:
-        """Of a task that is another's."""
-        program, machine = self._programs[worker], self._machines[worker]
-        yield from self._alone(program, machine, self._costs.bystander_s)
-        yield from self._use(self._database, self._costs.bystander_reads_s)
+    def _look(self, writer: int | None) -> None:
+        """Somebody has committed: every worker looks, once for all that came meanwhile."""
+        self.tally.commits += 1
+        for worker in range(len(self._machines)):
+            if not self._rung[worker]:
+                self._rung[worker] = True
+                self._env.process(self._looks(worker, own=worker == writer))
+
+    def _looks(self, worker: int, *, own: bool) -> Flow:
+        costs = self._costs
+        self.tally.looks += worker < self._workers
+        self.tally.heard += worker >= self._workers
+        with self._programs[worker].request() as turn:
+            yield turn
+            self._rung[worker] = False
+            own_s = costs.look_s if own else costs.bystander_s
+            yield from self._use(self._machines[worker], own_s)
+        yield from self._use(self._database, costs.look_reads_s if own else costs.bystander_reads_s)
 
     def _alone(self, program: Cores, cores: Cores, time_s: float) -> Flow:
         """In a process that does one thing at a time."""
@@ -161,9 +189,18 @@ class Cell:
 class _Writer:
     """Of one process: commits what waits together, when it is its turn."""
 
-    def __init__(self, env: simpy.Environment, costs: Costs, lock: Cores, cores: Cores) -> None:
+    def __init__(
+        self,
+        env: simpy.Environment,
+        costs: Costs,
+        lock: Cores,
+        cores: Cores,
+        committed: Callable[[], None],
+    ) -> None:
         self._env = env
+        self._committed = committed
         self._commit_s = costs.commit_s
+        self._commit_cpu_s = costs.commit_cpu_s
         self._change_s = costs.changes_s / costs.changes
         self._lock = lock
         self._cores = cores
@@ -191,16 +228,25 @@ class _Writer:
                     ]
                     with self._cores.request() as core:
                         yield core
-                        yield self._env.timeout(self._change_s * len(together))
+                        changes_s = self._change_s * len(together)
+                        yield self._env.timeout(self._commit_cpu_s + changes_s)
                     yield self._env.timeout(self._commit_s)
                 for each in together:
                     each.succeed()
+                self._committed()
 
 
 def rate_of_batch(
     costs: Costs, shape: Shape, count: int, *, callers: int, work_s: float = 0.0
 ) -> float:
     """Tasks a second where so many callers hand over so many tasks as fast as they are taken."""
+    return batch(costs, shape, count, callers=callers, work_s=work_s)[0]
+
+
+def batch(
+    costs: Costs, shape: Shape, count: int, *, callers: int, work_s: float = 0.0
+) -> tuple[float, Tally]:
+    """The same, with what happened."""
     env = simpy.Environment()
     cell = Cell(env, costs, shape)
     left = iter(range(count))
@@ -215,7 +261,7 @@ def rate_of_batch(
         env.process(caller())
     env.run()
     assert cell.tally.ended == count
-    return count / env.now
+    return count / env.now, cell.tally
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,9 +22,9 @@ def test_a_worker_that_computes_is_the_limit_until_there_are_more() -> None:
 
 
 def test_workers_that_hear_of_the_tasks_of_others_add_up_less() -> None:
-    costs = Costs(commit_s=1e-6, changes_s=1e-9, worker_s=0.01, caller_s=1e-9, bystander_s=0.01)
-    rates = [rate_of_batch(costs, Shape(n, 50), 500, callers=50) for n in (1, 4)]
-    assert rates[1] == pytest.approx(rates[0], rel=0.1)
+    costs = Costs(commit_s=1e-6, changes_s=1e-9, worker_s=0.01, caller_s=1e-9, bystander_s=0.005)
+    rates = [rate_of_batch(costs, Shape(n, 1), 200, callers=50) for n in (1, 4)]
+    assert rates[0] < rates[1] < 3 * rates[0]
 
 
 def test_one_writer_at_a_time_is_the_limit_however_many_workers_there_are() -> None:

@@ -11,6 +11,7 @@ import os
 import random
 import secrets
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -42,7 +43,8 @@ from tests.postgres_server import Server
 from tests.waiting import pause, wait_until, wait_until_async
 
 APPLICATIONS = 3
-PATIENCE_S = 60
+PATIENCE_S = 180
+"""For a machine that has much else to do; less than until somebody is taken for dead."""
 
 
 @dataclass
@@ -73,6 +75,7 @@ class Round:
             self.start(f"r{self.number}a{index}")
         wait_until(
             lambda: len(notes(self.folder / "started")) >= 2 * APPLICATIONS,
+            timeout=PATIENCE_S,
             message="the applications do not get going",
         )
         for _ in range(self.dice.randint(2, 5)):
@@ -244,9 +247,13 @@ async def campaign(ground: Ground, rounds: int) -> None:
         await bb.set_queue(QUEUE, WIDTH)
     for number in range(rounds):
         this = Round(ground, number, random.Random(f"{seed} {number}"))
+        begin = time.monotonic()
         try:
             this.run()
+            ran = time.monotonic() - begin
             count += await this.check()
+            took = time.monotonic() - begin
+            print(f"round {number}: {ran:.1f} of {took:.1f} s, killed {', '.join(this.log)}")
         except BaseException:
             print(f"round {number}: killed {', '.join(this.log)}")
             raise

@@ -24,7 +24,7 @@ _ALMOST = re.compile(
 )
 """What somebody may have meant for an address. It is no folder, and is not shown either."""
 
-_IN_TEXT = re.compile(r"(?i)postgres(?:ql)?:/*[^\s'\"<>]*")
+_IN_TEXT = re.compile(r"(?i)postgres(?:ql)?:(?!//…)/*[^\s'\"<>]*")
 _SECRET = ("password", "sslpassword")
 _SHOWN = ("host", "hostaddr", "port", "user", "dbname", "service", "sslmode")
 

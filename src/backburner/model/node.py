@@ -35,6 +35,11 @@ class Node:
     """It takes on nothing more."""
 
 
+def name_beside(node_id: str) -> str:
+    """Of the application within a worker, which carries out its tools."""
+    return f"{node_id}.tools"
+
+
 @value
 class SeenNode:
     """One as the record sees it."""

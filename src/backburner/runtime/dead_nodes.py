@@ -54,6 +54,7 @@ async def keep_seeing_to_the_dead(
     while True:
         await asyncio.sleep(silent_s / 3)
         with contextlib.suppress(StoreError):
+            await store.check_format()
             await look()
             if not contact.holds():
                 continue

@@ -22,7 +22,7 @@ from backburner.model.errors import Conflict, StoreError, StoreUnusable
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.node import Node as NodeRow
-from backburner.model.node import NodeKind, Offer
+from backburner.model.node import NodeKind, Offer, name_beside
 from backburner.model.order import NO_QUEUE
 from backburner.model.task import Task
 from backburner.model.values import value
@@ -245,7 +245,7 @@ async def work(
                 at = None
                 if door is not None:
                     at = await open_now.enter_async_context(listening(door, node.vitals()))
-                runs = await open_now.enter_async_context(beside(f"{place.name}.tools"))
+                runs = await open_now.enter_async_context(beside(name_beside(place.name)))
                 if await _until_told(node, runs, lambda: announce(place.name, at), report):
                     take_address_away(home)
         finally:

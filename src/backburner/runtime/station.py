@@ -248,6 +248,7 @@ class Station:
         while True:
             await asyncio.sleep(self._node.silent_s / _BEATS)
             try:
+                await self._store.check_format()
                 await self._be_heard_of()
                 await self._crew.end_what_is_lost()
                 own = {(task.id, task.attempt) for task in await self._store.kept()}

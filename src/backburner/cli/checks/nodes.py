@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from backburner.cli.checks.finding import Finding, Level, so_many
 from backburner.model import clock
 from backburner.model.clock import format_duration
-from backburner.model.node import NodeKind
+from backburner.model.node import NodeKind, name_beside
 
 if TYPE_CHECKING:
     from backburner.model.node import SeenNode
@@ -30,7 +30,8 @@ def examine_nodes(look: "Checkup", server: "Server") -> Iterator[Finding]:
 def _workers(nodes: "list[SeenNode]", waiting: int) -> Finding:
     alive = [each for each in nodes if each.alive and each.node.kind is NodeKind.WORKER]
     taking = [each for each in alive if not each.node.draining]
-    applications = sum(each.alive for each in nodes) - len(alive)
+    own = {name_beside(each.node.id) for each in alive}
+    applications = sum(each.alive and each.node.id not in own for each in nodes) - len(alive)
     beside = f"; {so_many(applications, 'application')} beside" if applications else ""
     if taking:
         places = sum(each.node.places for each in taking)

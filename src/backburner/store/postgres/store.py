@@ -51,6 +51,14 @@ class PostgresStore(Record, Mirror, Nodes, Inputs, Attachments, Secrets):
     def outdated(self) -> bool:
         return self._commits.outdated is not None
 
+    async def check_format(self) -> None:
+        """StoreUnusable where the record has become one that this program does not understand. Who
+
+        writes is told by itself; this is for who has nothing to write.
+        """
+        (found,) = await self._look(lambda read: read.rows("format_now"))
+        self._commits.refuse_newer(*found)
+
     async def _look(
         self, read: Callable[[reading.Reader], Result], scope: Scope | None = None
     ) -> Result:

@@ -195,7 +195,7 @@ class Writer:
             first = (b"" if beyond else _LOCK) + (_LAZILY if _is_lazy(done) else b"")
             oldest, number, now = run.command(_BEGIN % first)[0]
             self._clock.was(now)
-            self._refuse_newer(oldest, number)
+            self.refuse_newer(oldest, number)
             before = run.changes
             run.begun()
             for group in groups(done):
@@ -218,7 +218,8 @@ class Writer:
                     run.command(_UNLOCK)
         return changed
 
-    def _refuse_newer(self, oldest: int, number: int) -> None:
+    def refuse_newer(self, oldest: int, number: int) -> None:
+        """StoreUnusable where the record has become one that this program does not understand."""
         try:
             refuse_newer(oldest, number)
         except StoreUnusable as error:

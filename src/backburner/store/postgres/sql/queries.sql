@@ -951,6 +951,9 @@ SELECT {message} FROM message m JOIN task t ON t.seq = m.task
 WHERE t.node = :node AND m.taken IS NULL AND t.state IN ('running', 'input_required')
 ORDER BY m.task, m.number LIMIT :limit;
 
+-- name: format_now
+SELECT oldest, number FROM format;
+
 -- name: engine_worker
 SELECT 1 FROM procrastinate_workers WHERE id = :number;
 

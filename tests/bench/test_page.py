@@ -1,0 +1,46 @@
+"""What was measured gets into the page on scale, all of it, and nothing else changes there."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from bench.measure import Row
+from bench.simulation import page
+
+ROWS = [
+    Row("a task costs its worker", 4.09, "ms"),
+    Row("the model: commands, 2 machines", 21.0, "/s", raw=20.0, ratio=1.05, notes=["2 cores"]),
+    Row("on paper: most that one cell carries", 100.0, "/s"),
+    Row("on paper: 10 cells", 590.0, "/s", raw=600.0, ratio=0.98, notes=["p50 3 ms"]),
+    Row("commands, 2 machines", 21.0, "/s", raw=40.0, notes=["ours: 3 ms", "Procrastinate: 1 ms"]),
+    Row("100 tasks that print, full logs", 3.0, "% of a core", notes=["1", "while silent 2", "3"]),
+]
+
+
+def test_the_page_is_filled_from_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured, copy = tmp_path / "scale.json", tmp_path / "scale.md"
+    rows = [row.document() for row in ROWS]
+    measured.write_text(
+        json.dumps({"machine": "a machine", "quick": False, "rows": rows, "crashed": []})
+    )
+    before = page.PAGE.read_text()
+    copy.write_text(before)
+    monkeypatch.setattr(page, "PAGE", copy)
+    monkeypatch.setattr("sys.argv", ["page", str(measured)])
+    page.main()
+    after = copy.read_text()
+    for told in (
+        "a machine",
+        "4.09 ms",
+        "1.05",
+        "590 /s",
+        "28 cells for a million",
+        "3 ms",
+        "1; 3",
+    ):
+        assert told in after
+    block = re.compile(r"<!-- [a-z]+ -->.*?<!-- end -->", re.DOTALL)
+    assert len(block.findall(after)) == 6
+    assert block.sub("", after) == block.sub("", before)

@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from backburner.runtime.scribe import insist
 from backburner.store.engine import Job
 from backburner.store.postgres.node import NodeStore, open_node
 from backburner.work.log.bounder import LogBounder
+from backburner.work.log.bounds import LogBounds
 from backburner.work.shell import log_bounds
 from tests import postgres_server
 from tests.store.conformance.making import ENDINGS, PLACE, PLENTY, new_task
@@ -172,6 +174,20 @@ async def test_x2_a_copy_that_the_database_has_forgotten_is_made_again(
     ask(node.address, "UPDATE mirror SET total = 0")
     await node.writes(lines(10, 20))
     assert await whole(node, tmp_path / "late") == lines(0, 20)
+
+
+async def test_e6_the_record_keeps_so_much_of_a_log_whatever_its_machine_keeps(
+    node: Node, tmp_path: Path
+) -> None:
+    node.task = replace(node.task, spec={**node.task.spec, "log": [2**40, 2**40]})
+    for number in range(10):
+        await node.writes(lines(number * 30_000, number * 30_000 + 30_000))
+    ((kept,),) = ask(node.address, "SELECT sum(length(data))::bigint FROM mirror_piece")
+    usual = LogBounds()
+    assert usual.head + usual.tail <= int(str(kept)) <= usual.most + 2 * 64 * 1024
+    said = await whole(node, tmp_path / "late")
+    assert said.startswith(lines(0, 1_000))
+    assert said.endswith(lines(299_000, 300_000))
 
 
 @pytest.mark.slow

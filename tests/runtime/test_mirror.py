@@ -1,24 +1,32 @@
 """X10: output is copied into a shared record as it is written, and read as if it were here."""
 
 import asyncio
+import contextlib
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+import signal
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from backburner.model.errors import StoreAway
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.task import Task
 from backburner.runtime.copies import Copies
 from backburner.runtime.mirror import Copier
 from backburner.runtime.output import read_task_bytes, read_task_output
+from backburner.runtime.scribe import insist
 from backburner.store.engine import Job
 from backburner.store.postgres.node import NodeStore, open_node
 from backburner.work.log.bounder import LogBounder
+from backburner.work.log.bounds import LogBounds
 from backburner.work.shell import log_bounds
 from tests import postgres_server
 from tests.store.conformance.making import ENDINGS, PLACE, PLENTY, new_task
 from tests.store.postgres.test_database import run as ask
+from tests.waiting import wait_until_async
 
 HEAD, TAIL = 64 * 1024, 256 * 1024
 
@@ -54,7 +62,12 @@ class Node:
 
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[Node]:
-    address = postgres_server.server().create()
+    async with on_node(postgres_server.server().create(), tmp_path) as node:
+        yield node
+
+
+@contextlib.asynccontextmanager
+async def on_node(address: str, tmp_path: Path) -> AsyncGenerator[Node]:
     store = await open_node(address, "nd_1")
     spec = {"command": "x", "log": [HEAD, TAIL]}
     await store.create(new_task("bg_talks", spec=spec), limit=PLENTY)
@@ -161,6 +174,53 @@ async def test_x2_a_copy_that_the_database_has_forgotten_is_made_again(
     ask(node.address, "UPDATE mirror SET total = 0")
     await node.writes(lines(10, 20))
     assert await whole(node, tmp_path / "late") == lines(0, 20)
+
+
+async def test_e6_the_record_keeps_so_much_of_a_log_whatever_its_machine_keeps(
+    node: Node, tmp_path: Path
+) -> None:
+    node.task = replace(node.task, spec={**node.task.spec, "log": [2**40, 2**40]})
+    for number in range(10):
+        await node.writes(lines(number * 30_000, number * 30_000 + 30_000))
+    ((kept,),) = ask(node.address, "SELECT sum(length(data))::bigint FROM mirror_piece")
+    usual = LogBounds()
+    assert usual.head + usual.tail <= int(str(kept)) <= usual.most + 2 * 64 * 1024
+    said = await whole(node, tmp_path / "late")
+    assert said.startswith(lines(0, 1_000))
+    assert said.endswith(lines(299_000, 300_000))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ends", [False, True])
+async def test_x2_what_a_crash_of_the_database_takes_of_a_silent_job_is_copied_again(
+    tmp_path: Path, ends: bool
+) -> None:
+    """Copies do not wait for the disk. Nothing comes after them that would show what is gone."""
+    server = postgres_server.Server()
+    try:
+        async with on_node(server.create(), tmp_path) as node:
+            copying = asyncio.create_task(node.copier.run())
+            await node.writes(b"RESULT 42\n")
+            server.stop(signal.SIGQUIT)
+            server.start()
+            if ends:
+                copying.cancel()
+                await insist(
+                    lambda: node.store.finish(node.task.id, 1, ENDINGS["succeeded"]), print
+                )
+                assert await whole(node, tmp_path / "late") == b"RESULT 42\n"
+            else:
+                late = partial(whole, node, tmp_path / "late")
+                await wait_until_async(lambda: _is(late, b"RESULT 42\n"))
+                copying.cancel()
+    finally:
+        server.stop()
+
+
+async def _is(look: Callable[[], Awaitable[bytes]], wanted: bytes) -> bool:
+    with contextlib.suppress(StoreAway):
+        return await look() == wanted
+    return False
 
 
 @pytest.mark.parametrize("longer", [False, True])

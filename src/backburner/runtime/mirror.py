@@ -1,7 +1,8 @@
 """The output of what runs here, copied into the record for readers on other machines.
 
 Once a second, and before an end is written: what was written since. A copy that fails, or that the
-database forgets in a crash, is found out by the next one, which asks the record what it has.
+database forgets in a crash, is found out by the next one, which asks the record what it has; it
+asks in any case after the database was away, and before an end.
 """
 
 import asyncio
@@ -39,6 +40,8 @@ class _Log:
     """By stream; to begin with nothing, which is so unless it was adopted."""
     signs: dict[str, _Sign] = field(default_factory=dict[str, _Sign])
     """Of the files when they were copied."""
+    doubted: bool = False
+    """The database may have forgotten some of that in a crash: it is asked first."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -58,11 +61,12 @@ class Copier:
         self._report = report
         self._logs: dict[_Attempt, _Log] = {}
         self._all_copied_at = time.monotonic()
-        store.before_end.append(self.copy)
+        store.before_end.append(self._copy_last)
 
     async def run(self) -> None:
         """Again and again, until cancelled: what has grown since."""
         took = 0.0
+        self._store.on_outage(self._doubt)
         while True:
             await asyncio.sleep(max(_EVERY_S, took))  # a flood leaves the database half of the time
             began = time.monotonic()
@@ -72,6 +76,12 @@ class Copier:
             except Exception as error:  # noqa: BLE001 - the next copy has it all
                 self._report(f"output was not copied: {type(error).__name__}: {error}")
             took = time.monotonic() - began
+
+    def _doubt(self, outage: str | None) -> None:
+        """The database was away, and is back: what it was told last it may not have."""
+        if outage is None:
+            for log in self._logs.values():
+                log.doubted = True
 
     @property
     def behind_s(self) -> float:
@@ -96,10 +106,10 @@ class Copier:
         for task in tasks:
             log = self._logs.get((task.id, task.attempt)) or _Log()
             folder = self._home.attempt(task.id, task.attempt)
-            if (signs := _signs(folder)) != log.signs:
+            if (signs := _signs(folder)) != log.signs or log.doubted:
                 had = sum(size for size, _ in log.signs.values())
                 new = max(0, sum(size for size, _ in signs.values()) - had)
-                found.append((task, min(new, log_bounds(task.spec).most)))
+                found.append((task, min(new, _bounds(task).most)))
         return found
 
     async def copy(self, task: Task) -> None:
@@ -107,12 +117,21 @@ class Copier:
         log = self._logs.setdefault((task.id, task.attempt), _Log())
         folder = self._home.attempt(task.id, task.attempt)
         async with log.turn:
+            if log.doubted:
+                log.held = await self._store.held_output(task.id, task.attempt)
+                log.signs, log.doubted = {}, False
             for _ in range(_TRIES):
                 signs, written = await asyncio.to_thread(_look, task, folder, log)
                 if written is None or await self._is_put(written, log):
                     log.signs = signs
                     return
                 log.held = await self._store.held_output(task.id, task.attempt)
+
+    async def _copy_last(self, task: Task) -> None:
+        """The same, before its end is written: after that nobody would find out what is missing."""
+        if log := self._logs.get((task.id, task.attempt)):
+            log.doubted = True
+        await self.copy(task)
 
     async def _is_put(self, written: Written, log: _Log) -> bool:
         """False where the record holds something else than was thought."""
@@ -138,7 +157,7 @@ def _groups(grown: Sequence[tuple[Task, int]]) -> Iterator[list[Task]]:
 def _look(task: Task, folder: AttemptFolder, log: _Log) -> tuple[dict[str, _Sign], Written | None]:
     """What the record lacks. The signs are of before the look."""
     signs = _signs(folder)
-    bounds = log_bounds(task.spec)
+    bounds = _bounds(task)
     grown: list[Growth] = []
     for name, path in streams_of(folder).items():
         if name in signs and signs[name] != log.signs.get(name):
@@ -148,6 +167,12 @@ def _look(task: Task, folder: AttemptFolder, log: _Log) -> tuple[dict[str, _Sign
     if not grown:
         return signs, None
     return signs, Written(task.id, task.attempt, grown, measure_output(folder))
+
+
+def _bounds(task: Task) -> LogBounds:
+    """A machine may keep more of a log; the record, which all share, has about 1.5 MB of it."""
+    kept, usual = log_bounds(task.spec), LogBounds()
+    return LogBounds(min(kept.head, usual.head), min(kept.tail, usual.tail))
 
 
 def _growth(name: str, path: str, held: Held, bounds: LogBounds) -> Growth | None:

@@ -57,6 +57,8 @@ test: $(STAMP) ## The whole suite, with short campaigns
 test-quick: $(STAMP) ## Under a minute
 	$(PYTEST) -m "not slow and not faults"
 
+# On a disk: what is written and not yet answered for is there for longer, and a kill finds it.
+test-faults: export TMPDIR ?= /var/tmp
 test-faults: $(STAMP) ## The long campaigns
 	-scripts/services.sh redis postgres pgbouncer
 	-PYTHON=$(PYTHON) scripts/adapters.sh

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from hypothesis import settings
 
@@ -37,7 +38,8 @@ def _use_memory() -> None:
     """
     if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK):
         return
-    if shutil.disk_usage(MEMORY).free > ROOM:
+    room = min(shutil.disk_usage(MEMORY).free, psutil.virtual_memory().available)
+    if room > ROOM:
         os.environ["TMPDIR"] = MEMORY
         tempfile.tempdir = None  # pytest has looked already
 

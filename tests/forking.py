@@ -5,6 +5,7 @@ Each program is a fork of it, which loads its own modules as it always does. Sta
 first is closed.
 """
 
+import ctypes
 import importlib
 import json
 import os
@@ -15,6 +16,7 @@ import socket
 import sys
 
 _DESCRIPTORS = 5
+_SET_DEATH_SIGNAL = 1
 
 
 def main(requests: socket.socket, door: socket.socket) -> str:
@@ -36,19 +38,31 @@ def main(requests: socket.socket, door: socket.socket) -> str:
             os.close(descriptor)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     *standard, request, status = descriptors
+    with open(request, "rb") as file:
+        given = json.load(file)
     if (pid := os.fork()) != 0:
-        for descriptor in (*standard, request):
+        for descriptor in standard:
             os.close(descriptor)
+        _stand_in_its_home(given)
         os.write(status, f"{pid}\n".encode())
         _, ended = os.waitpid(pid, 0)
         os.write(status, f"{os.waitstatus_to_exitcode(ended)}\n".encode())
         os._exit(0)
+    ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)  # it goes with who waits for it
     os.close(status)
     for number, descriptor in enumerate(standard):
         os.dup2(descriptor, number)
         os.close(descriptor)
-    with open(request, "rb") as file:
-        return _become(json.load(file))
+    return _become(given)
+
+
+def _stand_in_its_home(given: dict[str, "list[str] | dict[str, str] | str | int"]) -> None:
+    """So that `leftovers.py` finds the program, of which /proc has not the right environment."""
+    home = dict(given["environment"]).get("BACKBURNER_HOME", "")  # type: ignore[arg-type]
+    for word in (home, *list(given["arguments"])):  # type: ignore[arg-type]
+        if os.path.isdir(word):
+            os.chdir(word)
+            return
 
 
 def _become(given: dict[str, "list[str] | dict[str, str] | str | int"]) -> str:

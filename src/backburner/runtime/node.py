@@ -131,11 +131,12 @@ class Node:
 
     async def run(self) -> None:
         """Returns when it was drained. Cancelled, it leaves at once, and its jobs go on."""
+        # First: it waits for a claim of the last process that is still being written.
+        await insist(self._store.begin_again, self._report)
         kept = await insist(self._store.kept, self._report)
         ours = {(task.id, task.attempt) for task in kept}
         await end_fenced_off(self._home, ours, self._report)
         await insist(self._worker.adopt, self._report)
-        await insist(self._store.begin_again, self._report)
         if self._programs.offers:
             await insist(partial(self._store.put_offers, self._programs.offers), self._report)
         beside = [

@@ -93,11 +93,7 @@ class ProcessWorker:
     async def work(self) -> None:
         """One look for tasks to start and to stop, then wait for the next reason to look."""
         self._bell.clear()
-        for task_id in self._forsaken.difference(self._busy):
-            task = await self._store.get(task_id)
-            self._forsaken.discard(task_id)
-            if task is not None and task.place is not None:
-                self._take_on(task.id, self._adopt(task))
+        await self._adopt_forsaken()
         for task in await self._store.waiting_for_keeper():
             if task.id not in self._busy:
                 if task.state is State.QUEUED:
@@ -114,6 +110,20 @@ class ProcessWorker:
                 await self._bell.wait()
         except TimeoutError:
             pass
+
+    async def _adopt_forsaken(self) -> None:
+        """What went wrong here, and is still ours: another machine may have begun it since."""
+        forsaken = self._forsaken.difference(self._busy)
+        if not forsaken:
+            return
+        kept = {task.id: task for task in await self._store.kept()}
+        self._forsaken -= forsaken
+        for task_id in forsaken:
+            task = kept.get(task_id)
+            if task is None:
+                self._jobs.pop(task_id, None)
+            elif task.place is not None:
+                self._take_on(task_id, self._adopt(task))
 
     def _folder_of(self, task_id: str, attempt: int) -> AttemptFolder | None:
         job = self._jobs.get(task_id)

@@ -60,26 +60,28 @@ class Copier:
         self._at_work = at_work
         self._report = report
         self._logs: dict[_Attempt, _Log] = {}
+        self._reached = store.times_reached
         self._all_copied_at = time.monotonic()
         store.before_end.append(self._copy_last)
 
     async def run(self) -> None:
         """Again and again, until cancelled: what has grown since."""
         took = 0.0
-        self._store.on_outage(self._doubt)
         while True:
             await asyncio.sleep(max(_EVERY_S, took))  # a flood leaves the database half of the time
             began = time.monotonic()
             try:
+                self._doubt()
                 await self._copy_all(self._at_work())
                 self._all_copied_at = time.monotonic()
             except Exception as error:  # noqa: BLE001 - the next copy has it all
                 self._report(f"output was not copied: {type(error).__name__}: {error}")
             took = time.monotonic() - began
 
-    def _doubt(self, outage: str | None) -> None:
-        """The database was away, and is back: what it was told last it may not have."""
-        if outage is None:
+    def _doubt(self) -> None:
+        """Where the database was lost for a moment: what it was told last it may not have."""
+        if self._reached != self._store.times_reached:
+            self._reached = self._store.times_reached
             for log in self._logs.values():
                 log.doubted = True
 

@@ -48,6 +48,11 @@ class PostgresStore(Record, Mirror, Nodes, Inputs, Attachments, Secrets):
             self._changed()
 
     @property
+    def times_reached(self) -> int:
+        """It grows when the database was lost for a moment, in which it may have crashed."""
+        return self._listener.times
+
+    @property
     def outdated(self) -> bool:
         return self._commits.outdated is not None
 

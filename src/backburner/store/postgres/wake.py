@@ -37,6 +37,8 @@ class Listener:
         self._address = address
         self._changed = changed
         self._outage = outage
+        self.times = 0
+        """How often it has begun to listen: once more for each connection that was lost."""
         self._lost_at: float | None = None
         self._told = False
         self._listens = asyncio.Event()
@@ -56,6 +58,7 @@ class Listener:
 
     async def _heard(self, notice: Notify | None) -> None:
         if notice is None:
+            self.times += 1
             self._listens.set()
             self._lost_at = None
             if self._told:

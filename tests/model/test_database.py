@@ -69,6 +69,11 @@ def test_what_could_be_read_otherwise_is_refused_and_not_repeated(address: str) 
         assert part not in f"{refused.value} {refused.value.remedy} {without_password(address)}"
 
 
+def test_a_password_in_an_address_of_any_scheme_is_not_repeated() -> None:
+    said = hide_passwords("no: mysql://u:hunter2@h/w, https://h/a@b, redis://:hunter2@h")
+    assert said == "no: mysql://… https://h/a@b, redis://…"
+
+
 PIECES = ("aquamarine", "bumblebee", "chrysalis")
 SPECIAL = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=3)
 
@@ -85,6 +90,8 @@ SPECIAL = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_siz
             "postgresql://ada:{}",
             "postgresql:/ada:{}@db/work",
             "Postgresql://ada:{}@db/work",
+            "postgresql+psycopg://ada:{}@db/work",
+            "postgresql+asyncpg://db/work?password={}",
             " postgresql://ada:{}@db/work",
             "host=db user=ada password={}",
             "password = {} host=db",
@@ -115,6 +122,7 @@ def test_a_password_of_the_environment_is_added_as_it_is(password: str) -> None:
         both = check_address(with_password(address, password))
         assert psycopg.conninfo_to_dict(both)["password"] == password
         assert without_password(both) == address
+    assert check_address(with_password("postgresql://db/work?", password)).count("?") == 1
     own = "postgresql://ada:own@db/work"
     assert with_password(own, password) == own
     assert with_password(f"{address}&password=own", password) == f"{address}&password=own"

@@ -176,6 +176,8 @@ def test_an_address_that_is_none_is_a_mistake_of_the_caller(
         assert "%40" in refused.err
     assert backburner("worker", "--database", address).code == 2
     assert backburner("worker", address).code == 2, "what typer repeats"
+    other = address.replace("postgresql:", "postgresql+psycopg:")
+    assert backburner("ls", other).code == 2, "as other libraries spell it"
     monkeypatch.setenv("BACKBURNER_HOME", address)
     assert backburner("ls").code == 2
     unknown = "postgresql://test@127.0.0.1:1/x?frobnicate=1"

@@ -24,7 +24,12 @@ _ALMOST = re.compile(
 )
 """What somebody may have meant for an address. It is no folder, and is not shown either."""
 
-_IN_TEXT = re.compile(r"(?i)postgres(?:ql)?:(?!//…)/*[^\s'\"<>]*")
+_IN_TEXT = re.compile(
+    r"(?i)(?:postgres(?:ql)?(?:\+[\w.+-]*)?:(?!//…)/*"
+    r"|(?<![\w.+-])[a-z][\w.+-]*://(?=[^\s/@]*:\S*@))[^\s'\"<>]*"
+)
+"""Also as other libraries spell it, and of any scheme where a password is before an @."""
+
 _SECRET = ("password", "sslpassword")
 _SHOWN = ("host", "hostaddr", "port", "user", "dbname", "service", "sslmode")
 
@@ -69,7 +74,8 @@ def with_password(address: str, password: str | None) -> str:
         return address
     from urllib.parse import quote  # most commands do without
 
-    return f"{address}{'&' if '?' in address else '?'}password={quote(password, safe='')}"
+    between = "&" if found["options"] else "" if address.endswith("?") else "?"
+    return f"{address}{between}password={quote(password, safe='')}"
 
 
 def hide_passwords(text: str, words: Iterable[str] = ()) -> str:
@@ -78,8 +84,14 @@ def hide_passwords(text: str, words: Iterable[str] = ()) -> str:
         if (found := _IN_TEXT.search(word)) is not None:
             meant = word[found.start() :]
             for spelled in (meant, " ".join(meant.split())):
-                text = text.replace(spelled, without_password(meant))
-    return _IN_TEXT.sub(lambda found: without_password(found[0]), text)
+                text = text.replace(spelled, _in_text(meant))
+    return _IN_TEXT.sub(lambda found: _in_text(found[0]), text)
+
+
+def _in_text(meant: str) -> str:
+    if _ADDRESS.fullmatch(meant) is not None:
+        return without_password(meant)
+    return f"{meant.partition(':')[0]}://…"
 
 
 def _shown(address: str, keeps: Callable[[str], bool]) -> str:

@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
+from backburner.model.database import is_no_folder
 from backburner.model.home import Home
 from backburner.model.redaction import HIDDEN
 from backburner.model.values import value
@@ -33,6 +34,7 @@ _LEFT_AT = "left_at"
 _GIVEN = "given"
 _OF_A_WORKER = ("BACKBURNER_DATABASE", "PGPASSWORD")
 """How it gets to the record, which is not for what it starts."""
+_ADDRESSES = ("BACKBURNER_HOME", "BACKBURNER_DATABASE")
 _BEGIN = b"\x01"
 """Opens a piece: then the task's id and a line of JSON, which escapes control characters, so that
 no later block of a piece looks like the first."""
@@ -111,6 +113,18 @@ def environment_here(given: Mapping[str, str]) -> dict[str, str]:
     for name in _OF_A_WORKER:
         own.pop(name, None)
     return own | dict(given)
+
+
+def environment_for_strangers(*, shared: bool) -> dict[str, str]:
+    """What a program is started with that has no business with the record, whichever that is.
+
+    PGPASSWORD stays where nothing names a database of ours: it is for one of the program's then.
+    """
+    own = inherited_environment()
+    named = [name for name in _ADDRESSES if is_no_folder(own.get(name, ""))]
+    for name in (*named, *(_OF_A_WORKER if named or shared else ())):
+        own.pop(name, None)
+    return own
 
 
 def discard(home: Home, task_id: str, name: str | None) -> None:

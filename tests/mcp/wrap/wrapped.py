@@ -53,6 +53,12 @@ def echo(text: str) -> str:
 
 
 @server.tool()
+def variables() -> list[str]:
+    """The names of those it was started with."""
+    return sorted(os.environ)
+
+
+@server.tool()
 def add(a: int, b: int) -> Sum:
     """Add two numbers."""
     return Sum(total=a + b)

@@ -51,8 +51,10 @@ def run(
     from backburner.mcp.transports import listen
     from backburner.mcp.wrap.server import Server
     from backburner.mcp.wrap.serving import Door
+    from backburner.runtime.home import home_of
 
-    server = Server(target)  # what is wrong with it is said before anything is started
+    # What is wrong with either is said before anything is started.
+    server = Server(target, shared=home_of(home).shared)
     door = None if port is None else Door(listen(port, host), announce, tokens)
     said, saying = os.pipe()
     life, living = os.pipe()

@@ -24,6 +24,7 @@ from mcp_types import PROTOCOL_VERSION_META_KEY
 from backburner.mcp.wrap.meta import meta_of
 from backburner.mcp.wrap.streams import Streams
 from backburner.model.errors import UsageError
+from backburner.work.handover import environment_for_strangers
 
 _CONNECT_S = 30.0
 _STDERR = 2
@@ -35,7 +36,8 @@ _TASK_METHODS = "tasks/"
 class Server:
     """Where the wrapped server is, and how it is reached."""
 
-    def __init__(self, target: str | Sequence[str]) -> None:
+    def __init__(self, target: str | Sequence[str], *, shared: bool = False) -> None:
+        """``shared``: of our record, whose password is not for the server."""
         words = [target] if isinstance(target, str) else list(target)
         if not words or not words[0]:
             raise UsageError("there is no server to wrap", remedy="give a command, or a URL")
@@ -43,6 +45,7 @@ class Server:
         if self.url is not None and len(words) > 1:
             raise UsageError("a URL stands alone", remedy="give the URL and nothing after it")
         self._words = words
+        self._shared = shared
 
     def __str__(self) -> str:
         """As it is told; what follows a program may hold secrets, as may the query of a URL."""
@@ -66,7 +69,7 @@ class Server:
         command = StdioServerParameters(
             command=self._words[0],
             args=self._words[1:],
-            env=dict(os.environ),
+            env=environment_for_strangers(shared=self._shared),
             cwd=os.getcwd(),
             encoding_error_handler="replace",
         )

@@ -1,13 +1,16 @@
 """From the call that hands a task over to the first thing that the task does, one at a time.
 
-The task is `date +%s%N`, for both: it prints when it began. What lies in between for ours: a
-durable commit of the task and its job, the engine's notification, the worker's fetch, the claim
-(durable, so that it never runs twice), and the start of a shell that outlives the worker. For
-Procrastinate: a durable commit of the job, its notification, the fetch, the start of the program.
+A command is `date +%s%N`, for both: it prints when it began; a function says so itself. What lies
+in between for ours: a durable commit of the task and its job, the engine's notification, the
+worker's fetch, the claim (durable, so that it never runs twice), and of a command the start of a
+shell that outlives the worker. For Procrastinate: a durable commit of the job, its notification,
+the fetch, the start of the program.
 """
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 from bench.ending import p99_row
@@ -19,43 +22,66 @@ _COMMAND = ["date", "+%s%N"]
 _AT_MOST = Target("at most", 2.0)
 _NAP_S = 0.005
 
+Moment = Callable[[], Awaitable[float]]
+"""Hands over one task; answers how long it took to begin, in seconds."""
+
 
 async def run(effort: Effort, folder: Path) -> list[Row]:
-    """p50 and p99."""
-    count = effort.count(60)
-    times: tuple[list[float], list[float]] = ([], [])
+    """p50 and p99 of commands and of functions."""
+    output = folder / "moment"
     async with both(folder) as (ours, theirs):
         with ours.workers(1), theirs.workers(1):
+            rows = await _compared(
+                "a command",
+                effort,
+                lambda: _our_command(ours),
+                lambda: _theirs(theirs, output, theirs.app.command(_COMMAND, str(output))),
+            )
+            rows += await _compared(
+                "a function",
+                effort,
+                lambda: _our_function(ours),
+                lambda: _theirs(theirs, output, theirs.app.moment(str(output))),
+            )
+    return rows
 
-            async def our_round() -> float:
-                took = [await _ours(ours) for _ in range(count)]
-                times[0].extend(took)
-                return percentile(took, 0.5)
 
-            async def their_round() -> float:
-                took = [await _theirs(theirs, folder) for _ in range(count)]
-                times[1].extend(took)
-                return percentile(took, 0.5)
+async def _compared(name: str, effort: Effort, ours: Moment, theirs: Moment) -> list[Row]:
+    count = effort.count(60)
+    times: tuple[list[float], list[float]] = ([], [])
 
-            pairs = await in_turn(our_round, their_round, effort.rounds)
+    async def round_of(moment: Moment, all_times: list[float]) -> float:
+        took = [await moment() for _ in range(count)]
+        all_times.extend(took)
+        return percentile(took, 0.5)
+
+    pairs = await in_turn(
+        partial(round_of, ours, times[0]), partial(round_of, theirs, times[1]), effort.rounds
+    )
     return [
-        pairs.row("hand over to start, p50", "ms", scale=1e3, target=_AT_MOST),
-        p99_row("hand over to start, p99", times, count),
+        pairs.row(f"{name}, hand over to start, p50", "ms", scale=1e3, target=_AT_MOST),
+        p99_row(f"{name}, hand over to start, p99", times, count),
     ]
 
 
-async def _ours(ours: Ours) -> float:
+async def _our_command(ours: Ours) -> float:
     began = time.time_ns()
     task = await ours.sessions[0].run(_COMMAND)
     await task.wait(60)
     return (int((await task.output()).text) - began) / 1e9
 
 
-async def _theirs(theirs: TheirSide, folder: Path) -> float:
-    output = folder / "moment"
-    output.unlink(missing_ok=True)
+async def _our_function(ours: Ours) -> float:
     began = time.time_ns()
-    await theirs.app.command(_COMMAND, str(output))
+    task = await ours.sessions[0].spawn("moment", {})
+    await task.wait(60)
+    return (task.record.result - began) / 1e9
+
+
+async def _theirs(theirs: TheirSide, output: Path, hand_over: Awaitable[None]) -> float:
+    await asyncio.to_thread(output.unlink, missing_ok=True)
+    began = time.time_ns()
+    await hand_over
 
     async def has_ended() -> bool:
         return theirs.rest() == 0

@@ -1,5 +1,7 @@
 """What the workers of `machines` carry out in themselves: `backburner worker --tools` this."""
 
+import time
+
 from backburner import tool
 
 
@@ -7,3 +9,9 @@ from backburner import tool
 async def noop() -> bool:
     """Do nothing."""
     return True
+
+
+@tool(background=True)
+async def moment() -> int:
+    """When it began."""
+    return time.time_ns()

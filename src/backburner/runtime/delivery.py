@@ -26,6 +26,7 @@ from backburner.runtime import webhook_keys
 from backburner.runtime.election import plain_environment
 from backburner.runtime.output import describe
 from backburner.runtime.scribe import insist
+from backburner.store.news import Subject, about
 from backburner.store.protocol import Scope, Store
 from backburner.work.channels.outcome import Delivered, Failed, Gone, Letter, Outcome, failed
 from backburner.work.channels.program import Run, command_program, desktop_program
@@ -63,7 +64,7 @@ class Deliverer:
         """How many of them each has."""
         self._open = False
         self._bell = asyncio.Event()
-        self._unsubscribe = store.on_change(self._bell.set)
+        self._unsubscribe = store.on_change(self._bell.set, about(Subject.PUSHES))
 
     @property
     def idle(self) -> bool:

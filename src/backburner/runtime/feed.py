@@ -1,4 +1,4 @@
-"""Waiting without polling: one reader of new events for a process, many that wait for them."""
+"""Waiting without polling: one that hears of new events for a process, many that wait for them."""
 
 import asyncio
 import contextlib
@@ -9,6 +9,7 @@ from typing import Literal
 from backburner.model.errors import BackburnerError, StoreError
 from backburner.model.events import EventKind
 from backburner.runtime.outages import endured
+from backburner.store.news import News, Subject
 from backburner.store.protocol import Store
 
 
@@ -41,17 +42,20 @@ class Bell(asyncio.Event):
 
 
 class Feed:
-    """Wakes those that wait for a task, or for anything at all."""
+    """Wakes those that wait for a task, or for something to be told.
+
+    Where the store does not say what happened, the events are read.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._by_task: dict[str, set[Bell]] = {}
-        self._any: set[Bell] = set()
+        self._inbox: set[Bell] = set()
         self._seen = 0
         self._reading = False
         self._again = False
         self._tasks: set[asyncio.Task[None]] = set()
-        self._unsubscribe = store.on_change(self._changed)
+        self._unsubscribe = store.on_news(self._heard)
 
     @contextlib.asynccontextmanager
     async def of_task(
@@ -61,7 +65,7 @@ class Feed:
 
         kinds. Clear it, then look.
         """
-        if not self._by_task:
+        if not self._by_task and not self._store.tells:
             last = await endured(self._store.last_event)
             if not self._by_task:  # else somebody came meanwhile, whose news may be older
                 self._seen = last
@@ -76,49 +80,64 @@ class Feed:
                 del self._by_task[task_id]
 
     @contextlib.contextmanager
-    def of_everything(self) -> Generator[Bell]:
-        """An event that is set at every change of the record."""
+    def of_signals(self) -> Generator[Bell]:
+        """An event that is set whenever a session may have something to be told."""
         bell = Bell()
-        self._any.add(bell)
+        self._inbox.add(bell)
         try:
             yield bell
         finally:
-            self._any.discard(bell)
+            self._inbox.discard(bell)
 
     def close(self) -> None:
         """Stop listening; those who wait are woken, and told."""
         self._unsubscribe()
-        for bell in (*self._any, *itertools.chain(*self._by_task.values())):
+        for bell in (*self._inbox, *itertools.chain(*self._by_task.values())):
             bell.silence()
 
-    def _changed(self) -> None:
-        for bell in self._any:
-            bell.set()
+    def _heard(self, news: News | None) -> None:
+        if news is None or Subject.INBOX in news.about:
+            for bell in self._inbox:
+                bell.set()
         if not self._by_task:
             return
+        if news is not None:
+            for task, kind in news.events:
+                self._ring(task, kind)
+        elif self._store.tells:  # some of it was missed
+            self._ring_all()
+        else:
+            self._read()
+
+    def _ring(self, task: str, kind: EventKind) -> None:
+        for bell in self._by_task.get(task, ()):
+            if bell.kinds is None or kind in bell.kinds:
+                bell.set()
+
+    def _ring_all(self) -> None:
+        for bell in itertools.chain(*self._by_task.values()):
+            bell.set()
+
+    def _read(self) -> None:
         if self._reading:
             self._again = True
             return
         self._reading = True
-        reading = asyncio.get_running_loop().create_task(self._ring())
+        reading = asyncio.get_running_loop().create_task(self._read_events())
         self._tasks.add(reading)
         reading.add_done_callback(self._tasks.discard)
 
-    async def _ring(self) -> None:
+    async def _read_events(self) -> None:
         try:
             while True:
                 self._again = False
                 events = await endured(lambda: self._store.events_since(self._seen))
                 for event in events:
                     self._seen = event.seq
-                    for bell in self._by_task.get(event.task, ()):
-                        if bell.kinds is None or event.kind in bell.kinds:
-                            bell.set()
+                    self._ring(event.task, event.kind)
                 if not events and not self._again:
                     return
         except BackburnerError:
-            for bells in self._by_task.values():  # let them look, and hear the error themselves
-                for bell in bells:
-                    bell.set()
+            self._ring_all()  # let them look, and hear the error themselves
         finally:
             self._reading = False

@@ -87,7 +87,7 @@ class FollowUp:
         """Until cancelled; what is held then goes back at once."""
         renewing = asyncio.create_task(self._renew())
         try:
-            with self._feed.of_everything() as bell:
+            with self._feed.of_signals() as bell:
                 while True:
                     bell.clear()
                     try:

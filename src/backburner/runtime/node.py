@@ -145,6 +145,7 @@ class Node:
             asyncio.create_task(self._forget_what_was_used()),
         ]
         serving = asyncio.create_task(self._station.run())
+        serving.add_done_callback(self._leave_when_done)
         try:
             while not serving.done() or not self._worker.idle:
                 await self._look()
@@ -163,6 +164,10 @@ class Node:
             with contextlib.suppress(StoreError):
                 await self._station.leave()
             self._feed.close()
+
+    def _leave_when_done(self, _: object) -> None:
+        self._worker.leaving = True
+        self._worker.look_again()
 
     async def _look(self) -> None:
         try:

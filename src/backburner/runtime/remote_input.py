@@ -19,6 +19,7 @@ from backburner.model.errors import (
 )
 from backburner.model.home import Home
 from backburner.model.task import Task
+from backburner.store.news import Subject, about
 from backburner.store.postgres.inputs import PIECE_MAX_BYTES, Inputs, Piece
 from backburner.store.postgres.node import NodeStore
 from backburner.store.postgres.store import PostgresStore
@@ -53,7 +54,7 @@ async def give(store: PostgresStore, task: Task, data: bytes | None) -> None:
 
 async def _give_piece(store: PostgresStore, task: Task, scope: Scope, data: bytes | None) -> None:
     bell = asyncio.Event()
-    unsubscribe = store.on_change(bell.set)
+    unsubscribe = store.on_change(bell.set, about(Subject.INPUT))
     try:
         number = await store.send_input(task.id, task.attempt, scope, data)
         if number is None:
@@ -112,7 +113,7 @@ class InputCarrier:
 
     async def run(self) -> None:
         """Until cancelled."""
-        unsubscribe = self._store.on_change(self._bell.set)
+        unsubscribe = self._store.on_change(self._bell.set, about(Subject.INPUT))
         try:
             while True:
                 await self._bell.wait()

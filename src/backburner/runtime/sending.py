@@ -13,6 +13,7 @@ from backburner.model.task import Task
 from backburner.runtime.election import call_keeper
 from backburner.runtime.scribe import whole
 from backburner.runtime.unstarted import leave_result
+from backburner.store.news import of_task
 from backburner.store.protocol import Scope, Store
 from backburner.work import handover
 from backburner.work import input as job_input
@@ -186,7 +187,7 @@ async def _started(store: Store, task: Task, scope: Scope) -> Task:
     One that waits for longer, for its queue or another task, comes back as it is.
     """
     bell = asyncio.Event()
-    unsubscribe = store.on_change(bell.set)
+    unsubscribe = store.on_change(bell.set, of_task(task.id))
     try:
         async with asyncio.timeout(_START_S if task.wait is None else _TURN_S):
             while task.state is State.QUEUED and input_of(task.spec) is not Input.NONE:

@@ -72,7 +72,7 @@ class SignalService:
         consumer = f"{os.getpid()}.{next(_consumers)}"
         self._consumers.add(consumer)
         try:
-            with self._feed.of_everything() as bell:
+            with self._feed.of_signals() as bell:
                 while True:
                     bell.clear()
                     claim = partial(
@@ -100,7 +100,7 @@ class SignalService:
     async def peek(self, scope: Scope, *, follow: bool = True) -> AsyncGenerator[Signal]:
         """The same signals, each once, for one who takes nothing."""
         after = 0
-        with self._feed.of_everything() as bell:
+        with self._feed.of_signals() as bell:
             while True:
                 bell.clear()
                 look = partial(

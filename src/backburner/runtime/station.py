@@ -33,11 +33,14 @@ from backburner.runtime.schedules.clockwork import Clockwork
 from backburner.runtime.scribe import insist
 from backburner.runtime.unstarted import leave_result
 from backburner.store.engine import Job
+from backburner.store.news import of_kinds
 from backburner.store.postgres.engine_worker import EngineWorker
 from backburner.store.postgres.node import NodeStore
 from backburner.store.postgres.nodes import routes_of
 
 _OVER = frozenset({EventKind.FINISHED, EventKind.REQUEUED, EventKind.FAILED_TRY})
+_HOLD = frozenset({EventKind.FAILED_TRY, EventKind.REQUEUED})
+"""After these something waits for its time."""
 _BEATS = 6
 """A node says so many times that it lives before it would be taken for dead."""
 _REST_S = 0.05
@@ -94,14 +97,15 @@ class Station:
         self._report = report
         self._beside: list[asyncio.Task[None]] = []
         self._known = asyncio.Event()
-        self._carrying: set[Job] = set()
-        """What was brought here and is not over."""
         self._copier = Copier(store, home, crew.at_work, report)
         self._bringer = Bringer(store, home, settings, crew.at_work, report)
         store.has_left = self._has_left
+        store.after_end = self._ended
+        self._carried: dict[Job, bool] = {}
+        """What was brought here and is not over; whether this process has written its end."""
         self._clockwork = Clockwork(store, home, settings, report)
         self._bell = asyncio.Event()
-        self._unsubscribe = store.on_change(self._bell.set)
+        self._unsubscribe = store.on_change(self._bell.set, of_kinds(_HOLD))
         self._engine = EngineWorker(
             store.address,
             routes=routes_of(node),
@@ -171,11 +175,11 @@ class Station:
 
     async def _carry_out(self, job: Job) -> None:
         """One job of the engine: it lasts for as long as the attempt is here."""
-        self._carrying.add(job)
+        self._carried[job] = False
         try:
             await self._carry_to_end(job)
         finally:
-            self._carrying.discard(job)
+            self._carried.pop(job, None)
 
     async def _carry_to_end(self, job: Job) -> None:
         async with self._feed.of_task(job.task, _OVER) as bell:
@@ -183,15 +187,25 @@ class Station:
             if task is None:
                 return
             self._crew.take_up(task)
-            while task is not None and task.attempt == job.attempt and not task.state.terminal:
+            while True:
                 await bell.wait()
                 bell.clear()
-                task = await insist(lambda: self._store.get(job.task), self._report)
+                if self._carried.get(job) or not await self._is_here(job):
+                    break
+
+    def _ended(self, job: Job) -> None:
+        if job in self._carried:
+            self._carried[job] = True
+
+    async def _is_here(self, job: Job) -> bool:
+        """Whether the record has it so."""
+        task = await insist(lambda: self._store.get(job.task), self._report)
+        return task is not None and task.attempt == job.attempt and not task.state.terminal
 
     async def _give_back_unheard(self, number: int, heard: Job | None) -> None:
         """The engine was lost while it brought something, which others would have to find."""
         for job in await insist(lambda: self._store.brought(number), self._report):
-            if job != heard and job not in self._carrying:
+            if job != heard and job not in self._carried:
                 self._report(f"{job.task}: was brought while the database was lost; given back")
                 await insist(partial(self._store.give_back, job), self._report)
 
@@ -228,17 +242,14 @@ class Station:
         """Further attempts wait in the record for their time, by every node: the first one does."""
         while True:
             self._bell.clear()
-            due = None
-            with contextlib.suppress(Exception):
-                due = await self._store.next_held()
+            due = await insist(self._store.next_held, self._report)
             wait = None if due is None else max(0.0, (due - clock.now()) / clock.SECOND)
             try:
                 async with asyncio.timeout(wait):
                     await self._bell.wait()
                     await asyncio.sleep(_REST_S)
             except TimeoutError:
-                with contextlib.suppress(Exception):
-                    await self._store.let_in_due()
+                await insist(self._store.let_in_due, self._report)
 
     # The others
 

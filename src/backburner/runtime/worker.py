@@ -39,6 +39,7 @@ from backburner.runtime.unstarted import leave_result
 from backburner.runtime.verdict import beside, verdicts
 from backburner.runtime.watching.attendants import watchers
 from backburner.runtime.watching.ledger import Ledger
+from backburner.store.news import News
 from backburner.store.protocol import Facts, Output, Store
 from backburner.work import handover, shell
 from backburner.work.process import cgroup, condition, wrapper
@@ -49,6 +50,8 @@ from backburner.work.process.tree import Tree
 _RETRY_FIRST_S = 0.05
 _RETRY_LONGEST_S = 5.0
 _LOOK_EVERY_S = 1.0
+_HEEDED = (EventKind.STOP_REQUESTED, EventKind.ANSWERED, EventKind.SENT)
+"""What others do to a job that has to be handed on to it."""
 
 
 class ProcessWorker:
@@ -65,8 +68,12 @@ class ProcessWorker:
         self._jobs: dict[str, Job] = {}
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._forsaken: set[str] = set()
+        self._early: set[str] = set()
+        """Of those that are being started: what others did to these is to be looked at then."""
+        self._put_off = False
+        """Something that was to be started could not be yet."""
         self._bell = asyncio.Event()
-        self._unsubscribe = store.on_change(self._bell.set)
+        self._unsubscribe = store.on_news(self._heard)
         self._logs.on_loss(home.database, self._bell.set)  # the keeper then looks for its home
         key = hashlib.blake2b(os.fsencode(home.root), digest_size=6).hexdigest()
         self._cgroups = cgroup.family_folder(key) if settings.cgroups else None
@@ -75,6 +82,21 @@ class ProcessWorker:
         self.own_launch: OwnLaunch = lambda _: None
         self.spent: set[str] = set()
         """What jobs were started with that nobody needs any more, for who keeps it elsewhere."""
+        self.leaving = False
+        """Whoever works with it waits until nothing is left."""
+
+    def _heard(self, news: News | None) -> None:
+        """Look, where it concerns a job. What is to be started somebody brings (`start`), where the
+
+        record says what has changed.
+        """
+        if not self._store.tells:
+            self._bell.set()
+            return
+        heeded = self._busy.keys() if news is None else self._busy.keys() & news.of(*_HEEDED)
+        self._early |= heeded - self._jobs.keys()
+        if news is None or heeded or (self._put_off and news.of(EventKind.FINISHED)):
+            self._bell.set()
 
     @property
     def idle(self) -> bool:
@@ -93,6 +115,7 @@ class ProcessWorker:
     async def work(self) -> None:
         """One look for tasks to start and to stop, then wait for the next reason to look."""
         self._bell.clear()
+        self._put_off = False
         await self._adopt_forsaken()
         for task in await self._store.waiting_for_keeper():
             if task.id not in self._busy:
@@ -153,7 +176,9 @@ class ProcessWorker:
 
     def start(self, task: Task) -> None:
         """Start one that is queued, as the next look would."""
-        if task.id not in self._busy:
+        if task.id in self._busy:  # an earlier attempt of it
+            self._put_off = True
+        else:
             self._take_on(task.id, self._start(task))
 
     async def end_everything(self) -> None:
@@ -187,7 +212,9 @@ class ProcessWorker:
                 self._forsaken.add(task_id)
             finally:
                 del self._busy[task_id]
-                self._bell.set()
+                self._early.discard(task_id)
+                if self._put_off or self._forsaken or self.leaving or not self._store.tells:
+                    self._bell.set()
 
         self._busy[task_id] = asyncio.create_task(guarded())
         self._tidy = False
@@ -235,7 +262,7 @@ class ProcessWorker:
                 if group is not None:
                     cgroup.remove(group)
         if claimed is None:
-            await self._was_ended(task)
+            self._put_off = not await self._was_ended(task) or self._put_off
         else:
             job = self._job(claimed, pid=started.pid, ours=True)
             started.go()
@@ -314,7 +341,8 @@ class ProcessWorker:
         folder = self._home.attempt(task.id, task.attempt)
         job = Job(task, folder, tree, Entry(self._scribe, task), pid=pid, ours=ours)
         self._jobs[task.id] = job
-        self._bell.set()  # a stop that came while it was starting is heard now
+        if not ours or not self._store.tells or task.id in self._early:
+            self._bell.set()  # a stop that came while it was starting is heard now
         return job
 
     # To the end

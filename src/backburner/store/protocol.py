@@ -21,6 +21,7 @@ from backburner.model.values import value
 from backburner.model.worker import Worker
 from backburner.store.browsing import Browsing
 from backburner.store.conversation import Conversation
+from backburner.store.news import Listener, News
 from backburner.store.schedules import ScheduleStore
 from backburner.store.telling import Telling
 from backburner.store.tokens import TokenStore
@@ -273,11 +274,23 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
         """The highest `seq` of an event; 0 where there is none."""
         ...
 
-    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+    def on_change(
+        self, listener: Callable[[], None], concerns: Callable[[News], bool] | None = None
+    ) -> Callable[[], None]:
         """Call ``listener`` in this event loop after changes, by any process; may be spurious.
 
-        Answers a function that ends it.
+        Not for what does not concern it, where the store can say what has changed. Answers a
+        function that ends it.
         """
+        ...
+
+    def on_news(self, listener: Listener) -> Callable[[], None]:
+        """The same for one who wants to hear what it was; None where it can be anything."""
+        ...
+
+    @property
+    def tells(self) -> bool:
+        """Whether it can say what has changed, unless some of it was missed."""
         ...
 
     def on_outage(self, listener: Callable[[str | None], None]) -> Callable[[], None]:

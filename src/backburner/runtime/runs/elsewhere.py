@@ -11,6 +11,7 @@ from backburner.model.errors import LimitReached
 from backburner.model.limits import ATTACHMENT_ELSEWHERE_MAX_BYTES
 from backburner.model.node import Offer
 from backburner.model.task import NewTask, Task
+from backburner.store.news import Subject, about
 from backburner.store.postgres.attachments import Attached
 from backburner.store.postgres.node import NodeStore
 from backburner.work.agents.attachments import Attachment
@@ -23,14 +24,33 @@ class Elsewhere:
 
     def __init__(self, nodes: NodeStore) -> None:
         self._nodes = nodes
+        self._stale = True
+        nodes.on_change(self._changed, about(Subject.OFFERS))
         self.tools: Mapping[str, Tool] = {}
         self.agents: Mapping[str, Mapping[str, Any]] = {}
         """Their documents, by name."""
         self._documents: Mapping[str, Mapping[str, Any]] = {}
 
+    def _changed(self) -> None:
+        self._stale = True
+
+    async def look_for(self, tool: str) -> Tool | None:
+        """One that others have.
+
+        The record is asked where that has changed, or does not have it: it may just have come.
+        """
+        if self._stale or tool not in self.tools:
+            await self.look()
+        return self.tools.get(tool)
+
     async def look(self) -> None:
         """What there is now."""
-        offers = await self._nodes.offers()
+        self._stale = False
+        try:
+            offers = await self._nodes.offers()
+        except BaseException:
+            self._stale = True
+            raise
         documents = {each.name: each.document for each in offers if each.kind == "tool"}
         self.tools = {
             name: self.tools[name]

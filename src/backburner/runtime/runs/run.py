@@ -39,11 +39,15 @@ class Run:
     __slots__ = (
         "_alarm", "_grace_ends", "_log", "_loop", "_new", "_over", "_waiters", "_worker",
         "abandoned", "began", "context", "counted", "ended_for", "folder", "progress", "recording",
-        "sink", "status", "task", "work",
+        "sink", "status", "stops_heard", "task", "work",
     )  # fmt: skip
 
-    def __init__(self, worker: "RunWorker", new: NewTask | Callable[[], NewTask]) -> None:
+    def __init__(
+        self, worker: "RunWorker", new: NewTask | Callable[[], NewTask], stops_heard: int
+    ) -> None:
+        """``stops_heard`` is how many its worker had heard of before it."""
         self._new = new
+        self.stops_heard = stops_heard
         self._log: RunLog | None = None
         self._worker = worker
         self.sink = RunSink(worker, self)

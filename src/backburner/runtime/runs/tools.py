@@ -132,8 +132,8 @@ class ToolService:
         known = self._registry.find(name)
         if self._elsewhere is None or (known is not None and known.function is not None):
             return self._registry.get(name)
-        await self._elsewhere.look()
-        return self._elsewhere.beside(self._registry).get(name)
+        tool = await self._elsewhere.look_for(name)
+        return tool or self._elsewhere.beside(self._registry).get(name)
 
     async def _leave(self, new: NewTask) -> Task:
         """Write a task that a machine takes up which has its tool."""

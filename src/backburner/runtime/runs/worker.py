@@ -19,6 +19,7 @@ from backburner.model.errors import (
     LimitReached,
     UsageError,
 )
+from backburner.model.events import EventKind
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.states import ErrorKind
@@ -32,6 +33,7 @@ from backburner.runtime.runs.recovery import copied_hand_over, let_go
 from backburner.runtime.runs.run import Run, Work
 from backburner.runtime.scribe import whole
 from backburner.runtime.unstarted import leave_result
+from backburner.store.news import News
 from backburner.store.protocol import Scope, Store
 from backburner.work.log.bounds import LogBounds
 
@@ -42,6 +44,7 @@ _CLOSING_S = 5.0
 
 _CLOSED = "the application closed while it ran"
 
+_LOOK_AGAIN_S = 1.0
 _LOOK_PAUSE_S = 0.01
 """Between two looks at the record: each of our own runs changes it twice, and most looks are for
 what others did."""
@@ -74,7 +77,12 @@ class RunWorker:
         self._gone_one = asyncio.Event()
         self._places = 0
         self._bell = asyncio.Event()
-        self._unsubscribe = store.on_change(self._bell.set)
+        self._stops_heard = 0
+        """How often somebody may have asked for the end of something that runs, or will, here."""
+        self._put_off = False
+        """Something that waits could not be taken up yet."""
+        self._beside: set[asyncio.Task[None]] = set()
+        self._unsubscribe = store.on_news(self._heard)
         self._attending = asyncio.create_task(self._attend())
         self.bounds = LogBounds(settings.log_head, settings.log_tail)
         self._closing = False
@@ -95,7 +103,7 @@ class RunWorker:
         """A call that is not on record, and has not begun; ``new`` is what its record would be."""
         if self._closing:
             raise UsageError("this Backburner is closing", remedy="start it in an open one")
-        run = Run(self, new)
+        run = Run(self, new, self._stops_heard)
         run.context.session = session
         run.context.folder = folder
         self._drafts.add(run)
@@ -187,7 +195,8 @@ class RunWorker:
         run.folder = self.home.attempt(task.id, task.attempt)
         self._runs[task.id] = run
         run.log.keep_in(run.folder)
-        self._bell.set()  # a stop that came meanwhile is heard now
+        if run.stops_heard != self._stops_heard:
+            self._bell.set()  # a stop that came meanwhile is heard now
 
     async def recorded(self, run: Run, *, parked: bool = False, limit: int | None = None) -> Task:
         """The record of a run; written now where it has none. What goes wrong may be tried again"""
@@ -226,9 +235,28 @@ class RunWorker:
         await self._presence.begin()
         await self._presence.said()
 
-    def take_up(self, task: Task) -> None:  # noqa: ARG002 - it is in the record
+    def _heard(self, news: News | None) -> None:
+        """Look, where it concerns a run. What waits for an application somebody brings (`take_up`),
+
+        where the record says what has changed.
+        """
+        stops = None if news is None else news.of(EventKind.STOP_REQUESTED)
+        if stops is None or stops:
+            self._stops_heard += 1
+        if (
+            news is None
+            or not self._runs.keys().isdisjoint(stops or ())
+            or (self._put_off and news.of(EventKind.FINISHED))
+        ):
+            self._bell.set()
+
+    def take_up(self, task: Task) -> None:
         """Begin what waits for an application, as soon as there is room."""
-        self._bell.set()
+        if self._closing:
+            return
+        taking = asyncio.create_task(self._take_up_or_report(task))
+        self._beside.add(taking)
+        taking.add_done_callback(self._beside.discard)
 
     def unfit(self, task: Task) -> str | None:
         """Why this application cannot carry it out; None where it can, or will say why not."""
@@ -272,6 +300,7 @@ class RunWorker:
         while True:
             await self._bell.wait()
             self._bell.clear()
+            self._put_off = False
             try:
                 if self._runs:
                     stops = await self.store.stops_of_worker(self._presence.worker.id)
@@ -282,6 +311,8 @@ class RunWorker:
                     await self._take_up_or_report(task)
             except Exception as error:  # noqa: BLE001 - runs depend on it: stops are heard here
                 self.report(f"will look again: {type(error).__name__}: {error}")
+                self._bell.set()
+                await asyncio.sleep(_LOOK_AGAIN_S)
             await asyncio.sleep(_LOOK_PAUSE_S)
 
     async def _take_up_or_report(self, task: Task) -> None:
@@ -289,6 +320,8 @@ class RunWorker:
             await whole(self._take_up(task))  # what it has claimed, no other will carry out
         except Exception as error:  # noqa: BLE001 - others must not wait for this one
             self.report(f"{task.id}: cannot be taken up: {type(error).__name__}: {error}")
+            self._put_off = True
+            asyncio.get_running_loop().call_later(_LOOK_AGAIN_S, self._bell.set)
 
     async def _take_up(self, task: Task) -> None:
         try:
@@ -300,6 +333,7 @@ class RunWorker:
                 leave_result(self.home, failed)
             return
         if claim is None or self._places >= self.settings.tools_per_worker:
+            self._put_off = True
             return
         new = NewTask(
             task.id, task.owner, task.session, task.kind, task.title, task.spec,
@@ -311,8 +345,10 @@ class RunWorker:
             await self._presence.begin()
             place = place_of(self._presence.worker)
             claimed = await self.store.claim(task.id, task.attempt, place)
-            if claimed is not None:  # else another one was quicker
+            if claimed is not None:
                 self._go(run, claimed, claim.work)
+            else:  # another one was quicker, or there is no room for it
+                self._put_off = True
         finally:
             await self._give_back_place(run)
 
@@ -328,7 +364,8 @@ class RunWorker:
     def _over(self, run: Run) -> None:
         if run.counted:
             self._places -= 1  # before anyone is told, who might want it
-            self._bell.set()  # there may be something that waits for a place
+            if self._put_off:
+                self._bell.set()
         if not run.abandoned:
             self._finishing.see_off(run)
 
@@ -360,7 +397,7 @@ class RunWorker:
         await self._presence.drain()
         self._unsubscribe()
         self._attending.cancel()
-        await asyncio.gather(self._attending, return_exceptions=True)
+        await asyncio.gather(self._attending, *self._beside, return_exceptions=True)
         await self._cancel_drafts()
         await asyncio.gather(*(self._abandon(run) for run in [*self._runs.values()]))
         await self._finishing.close(_CLOSING_S)

@@ -25,6 +25,7 @@ from backburner.runtime.schedules.calendar import Calendar, task_id
 from backburner.runtime.schedules.plan import plan
 from backburner.runtime.schedules.work import waits_for
 from backburner.runtime.unstarted import leave_result
+from backburner.store.news import Subject, about
 from backburner.store.protocol import Scope, Store
 from backburner.work import handover
 
@@ -51,7 +52,7 @@ class Clockwork:
         self._settings = settings
         self._report = report
         self._bell = asyncio.Event()
-        self._unsubscribe = store.on_change(self._bell.set)
+        self._unsubscribe = store.on_change(self._bell.set, about(Subject.SCHEDULES))
         self._under_way: asyncio.Future[None] | None = None
         self._forgotten: float | None = None
         self._ahead: int | None = None

@@ -25,7 +25,7 @@ _CHANGE_THE_RULES = frozenset(
 """What was let in before these is called back, unless a machine has taken it."""
 
 _MAY_MATTER = _CHANGE_THE_RULES | {
-    "task_insert",
+    "tasks_insert",
     "task_requeue",
     "task_fail_try",
     "tasks_end",
@@ -57,7 +57,7 @@ def admission(engine: Engine) -> Callable[[Statements], None]:
 def let_in(run: Statements, engine: Engine) -> None:
     """Give the engine what may go there now."""
     now = clock.now()
-    fresh = (*run.ran.get("task_insert", ()), *run.ran.get("task_fail_try", ()))
+    fresh = (*run.ran.get("tasks_insert", ()), *run.ran.get("task_fail_try", ()))
     rows = run.rows(
         "tasks_admit",
         now=now,

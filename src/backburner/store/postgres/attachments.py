@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from backburner.model.task import NewTask, Task
 from backburner.model.values import value
 from backburner.store.record.changes import Changes
-from backburner.store.record.tasks import creating
+from backburner.store.record.creates import Create, create_task
+from backburner.store.record.rows import to_json
 from backburner.store.record.transaction import Statements
 
 
@@ -25,10 +26,10 @@ class Attachments(Changes):
         self, task: NewTask, files: Sequence[Attached], *, limit: int, detail: str
     ) -> Task:
         """See Store.create; the files are there with it, or neither is."""
-        create = creating(task, limit=limit, detail=detail)
+        create = Create(task, to_json(task.spec), limit, None, detail)
 
         def operation(run: Statements) -> Task:
-            created = create(run)
+            created = create_task(run, create)
             for number, each in enumerate(files):
                 run.rows(
                     "attachment_put",

@@ -13,12 +13,14 @@ from typing import cast
 
 from backburner.model.clock import Instant
 from backburner.model.ending import Ending
+from backburner.model.events import EventKind
 from backburner.model.messages import Message
 from backburner.model.questions import Question
 from backburner.model.states import Kind, State
 from backburner.model.task import Place, Task
 from backburner.model.values import value
 from backburner.store.engine import Job
+from backburner.store.news import News
 from backburner.store.postgres.admission import let_in
 from backburner.store.postgres.connection import Connection
 from backburner.store.postgres.engine import TASK, Procrastinate
@@ -34,6 +36,8 @@ from backburner.store.record.rows import to_message, to_question, to_task
 from backburner.store.record.together import Together
 
 _AT_ONCE = 1000
+_OF_A_START = 2
+"""Events of a task that was created and has begun, and nothing else."""
 
 
 @value
@@ -92,6 +96,8 @@ class NodeStore(PostgresStore):
         """
         self.has_left: Callable[[str, int], bool] = lambda _task, _attempt: True
         """Whether there may be any of that: most of what ends within milliseconds has none."""
+        self.after_end: Callable[[Job], None] = lambda _job: None
+        """Called when the end of an attempt is written."""
 
     # What the engine brings
 
@@ -184,7 +190,11 @@ class NodeStore(PostgresStore):
 
     async def claim(self, task_id: str, attempt: int, place: Place) -> Task | None:
         claim = Claim(task_id, attempt, place, self._node, self._where)
-        return await self._writer.write_together(CLAIMS, claim)
+        claimed = await self._writer.write_together(CLAIMS, claim)
+        if claimed is not None and claimed.events > _OF_A_START:
+            # Something may have been sent to it before anybody here could hear of that.
+            self._changed(News(((task_id, EventKind.SENT),)))
+        return claimed and claimed.task
 
     def finish(
         self,
@@ -217,6 +227,7 @@ class NodeStore(PostgresStore):
         ended = await end()
         if ended is not None:
             self.has_ended[ended.kind, ended.state] += 1
+            self.after_end(Job(task_id, attempt))
         return ended
 
     async def fail_try(

@@ -6,6 +6,7 @@ from collections.abc import Generator, Sequence
 from enum import Enum
 from typing import Any
 
+from backburner.model.events import EventKind
 from backburner.model.signals import INBOX, SignalState
 from backburner.store.postgres.connection import OWNER, TENANT, Connection, Cursor
 from backburner.store.postgres.queries import query
@@ -30,6 +31,8 @@ class Statements(transaction.Statements):
         """How many rows were written."""
         self.ran: dict[str, list[Row]] = {}
         """The statements that wrote some of them in this transaction, and what those returned."""
+        self.events: list[tuple[str, EventKind]] = []
+        """What happened in this transaction to which tasks."""
         self.before_next: tuple[bytes, dict[str, Any]] | None = None
         """What is sent together with the next statement, in one round trip."""
         self._acts_for: str | None = None
@@ -41,6 +44,7 @@ class Statements(transaction.Statements):
         """A transaction has begun."""
         self.ran.clear()
         self.before_next = None
+        self.events.clear()
         self._acts_for, self._role_is_known = None, True
 
     def rolled_back_to(self, savepoint: bytes) -> None:
@@ -114,6 +118,10 @@ class Statements(transaction.Statements):
     def kept(self, text: str) -> str:
         """See the record's own."""
         return text
+
+    def happens(self, task_id: str, kind: EventKind) -> None:
+        """See the record's own."""
+        self.events.append((task_id, kind))
 
     def tell_all(self, signals: list[Sequence[Any]]) -> dict[str, SignalState]:
         """See the record's own."""

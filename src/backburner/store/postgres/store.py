@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
+from backburner.store.news import News
 from backburner.store.postgres.admission import admission
 from backburner.store.postgres.attachments import Attachments
 from backburner.store.postgres.clock import DatabaseClock
@@ -43,9 +44,15 @@ class PostgresStore(Record, Mirror, Nodes, Inputs, Attachments, Secrets):
         """Wait until every change is heard of."""
         await self._listener.begun()
 
-    def _woken(self, writer: int) -> None:
-        if writer != self._commits.backend:
-            self._changed()
+    def _woken(self, writer: int, news: News | None) -> None:
+        if not writer:  # a database that was started anew may give our number to somebody else
+            self._commits.backend = 0
+        if not writer or writer != self._commits.backend:
+            self._changed(news)
+
+    @property
+    def tells(self) -> bool:
+        return True
 
     @property
     def times_reached(self) -> int:

@@ -1,8 +1,9 @@
 """Telling other processes that the record has changed: LISTEN and NOTIFY.
 
-Level-triggered: a notification says only "look". A connection that is lost is made again, and then
-everyone looks, so nothing is missed; one that hangs is noticed because it is asked once in a while.
-So whether the database can be reached is known here first.
+A notification says what has changed (`notices`), so that only those look whom it concerns. A
+connection that is lost is made again, and then everyone looks, so nothing is missed; one that hangs
+is noticed because it is asked once in a while. So whether the database can be reached is known here
+first.
 """
 
 import asyncio
@@ -11,10 +12,11 @@ from collections.abc import Awaitable, Callable, Sequence
 import psycopg
 from psycopg import Notify, sql
 
-from backburner.store.postgres.connection import conninfo, explain, settings
+from backburner.store.news import News
+from backburner.store.postgres.connection import Connection, conninfo, explain, settings
+from backburner.store.postgres.notices import payloads, told_by
 
 _CHANNEL = "backburner"
-NOTIFY = f"NOTIFY {_CHANNEL}; ".encode()
 _ASK_EVERY_S = 10.0
 _ANSWER_S = 5.0
 _AGAIN_S = 0.25
@@ -24,15 +26,29 @@ _OUTAGE_S = 3.0
 Lost = Callable[[Exception], None]
 
 
+def notify(connection: Connection, news: News | None) -> bytes:
+    """The statements that tell of it, once they are committed."""
+    return b"".join(
+        # Not NOTIFY, of which each would be a statement of its own to those who count them.
+        b"SELECT pg_notify('%s', %s); "
+        % (_CHANNEL.encode(), sql.Literal(payload).as_bytes(connection))
+        for payload in payloads(news)
+    )
+
+
 class Listener:
     """Calls ``changed`` after changes by any other process."""
 
     def __init__(
-        self, address: str, changed: Callable[[int], None], outage: Callable[[str | None], None]
+        self,
+        address: str,
+        changed: Callable[[int, News | None], None],
+        outage: Callable[[str | None], None],
     ) -> None:
-        """``changed`` gets the process of the database that wrote; 0 where it is not known.
+        """``changed`` gets the process of the database that wrote, and what; 0 and None where some
 
-        ``outage`` is told why the database cannot be reached, and None when it can be again.
+        may have been missed. ``outage`` is told why the database cannot be reached, and None when
+        it can be again.
         """
         self._address = address
         self._changed = changed
@@ -64,7 +80,9 @@ class Listener:
             if self._told:
                 self._told = False
                 self._outage(None)
-        self._changed(0 if notice is None else notice.pid)
+            self._changed(0, None)
+        else:
+            self._changed(notice.pid, told_by(notice.payload))
 
     def _lost(self, error: Exception) -> None:
         now = asyncio.get_running_loop().time()

@@ -17,12 +17,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from queue import Empty
 from typing import Any, TypeVar
 
 import psycopg
 
 from backburner.model.errors import StoreAway, StoreBusy, StoreError, StoreUnusable
+from backburner.store.news import Listener
 from backburner.store.postgres import clock
 from backburner.store.postgres.connection import (
     HOLD_S,
@@ -33,8 +35,9 @@ from backburner.store.postgres.connection import (
     is_lost,
 )
 from backburner.store.postgres.migrations import WRITERS, refuse_newer
+from backburner.store.postgres.notices import QUIET, news_of
 from backburner.store.postgres.statements import Statements
-from backburner.store.postgres.wake import NOTIFY
+from backburner.store.postgres.wake import notify
 from backburner.store.record import transaction
 from backburner.store.record.entrance import Asked, Entrance, Spoilt, answer, carry_out
 from backburner.store.record.together import Together, groups
@@ -74,12 +77,12 @@ class Writer:
         address: str,
         connection: Connection,
         database_clock: clock.DatabaseClock,
-        changed: Callable[[], None],
+        changed: Listener,
         before_commit: Callable[[Statements], None],
     ) -> None:
         """A commit that writes something is added to by ``before_commit``; after it ``changed`` is
 
-        called in the loop.
+        called in the loop with what it was.
         """
         self._before_commit = before_commit
         self._address = address
@@ -125,8 +128,9 @@ class Writer:
 
     def _run(self) -> None:
         while done := self._next_batch():
+            tell: Callable[[], None] | None = None
             try:
-                changed = self._write_patiently(done)
+                tell = self._write_patiently(done)
             except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear it
                 failure = (
                     explain(error)
@@ -137,10 +141,9 @@ class Writer:
                 )
                 for waiting in done:
                     waiting.error = failure
-                changed = False
                 if not isinstance(error, StoreBusy):
                     self._hang_up()
-            self._entrance.settle(done, self._changed if changed else None)
+            self._entrance.settle(done, tell)
 
     def _next_batch(self) -> list[Asked]:
         """What is written in one transaction; nothing at the end."""
@@ -162,8 +165,8 @@ class Writer:
                 else:
                     self._arrived += piece
 
-    def _write_patiently(self, done: list[Asked]) -> bool:
-        """Whether anything was written."""
+    def _write_patiently(self, done: list[Asked]) -> Callable[[], None] | None:
+        """What tells others here of what was written, if anything was."""
         deadline = time.monotonic() + PATIENCE_S
         for wait in _waits():
             try:
@@ -175,7 +178,7 @@ class Writer:
             time.sleep(wait)
         raise AssertionError("the waits have no end")
 
-    def _write(self, done: list[Asked], deadline: float) -> bool:
+    def _write(self, done: list[Asked], deadline: float) -> Callable[[], None] | None:
         try:
             return self._transaction(done, self._attempt, deadline)
         except Spoilt:
@@ -186,7 +189,7 @@ class Writer:
         done: list[Asked],
         attempt: Callable[[Statements, list[Asked]], None],
         deadline: float,
-    ) -> bool:
+    ) -> Callable[[], None] | None:
         run = self._statements or self._call()
         beyond = done[0].then is not None
         if beyond:
@@ -200,11 +203,13 @@ class Writer:
             run.begun()
             for group in groups(done):
                 attempt(run, group)
-            changed = run.changes != before
-            if changed:
+            tell = None
+            if run.changes == before:
+                run.command(b"COMMIT")
+            else:
                 run.act_for(None)
                 self._before_commit(run)
-            self._commit(run, deadline, changed=changed)
+                tell = self._commit(run, deadline)
             for waiting in done:
                 if waiting.then is not None and waiting.error is None:
                     waiting.then(waiting.result)
@@ -216,7 +221,7 @@ class Writer:
             if beyond:
                 with contextlib.suppress(psycopg.Error):  # lost, and the lock with it
                     run.command(_UNLOCK)
-        return changed
+        return tell
 
     def refuse_newer(self, oldest: int, number: int) -> None:
         """StoreUnusable where the record has become one that this program does not understand."""
@@ -225,7 +230,7 @@ class Writer:
         except StoreUnusable as error:
             first, self.outdated = self.outdated is None, error
             if first:  # who waits for a change has to hear of it: there is none to come
-                self._entrance.settle([], self._changed)
+                self._entrance.settle([], partial(self._changed, None))
             raise
 
     def _attempt(self, run: Statements, group: list[Asked]) -> None:
@@ -253,16 +258,18 @@ class Writer:
                 each.error = spoilt.error
             run.command(b"RELEASE operation")
 
-    def _commit(self, run: Statements, deadline: float, *, changed: bool) -> None:
-        if not changed:
-            run.command(b"COMMIT")
-            return
+    def _commit(self, run: Statements, deadline: float) -> Callable[[], None] | None:
+        """What tells of it here; others are notified with it."""
+        self.backend = run.connection.info.backend_pid
+        news, quiet = news_of(run.events, run.ran), run.ran.keys() <= QUIET
         self._number += 1
         try:
-            run.command(_SIGN % (self._name, self._number) + NOTIFY + b"COMMIT")
+            told = b"" if quiet else notify(run.connection, news)
+            run.command(_SIGN % (self._name, self._number) + told + b"COMMIT")
         except psycopg.Error as error:
             if not is_lost(error) or not self._has_committed(deadline):
                 raise
+        return None if quiet else partial(self._changed, news)
 
     def _has_committed(self, deadline: float) -> bool:
         """What became of a transaction whose connection was lost while it was committed.

@@ -26,18 +26,28 @@ class Claim:
     """What its event says of that."""
 
 
-def claim_tasks(run: Statements, claims: Sequence[Claim]) -> list[Task | None]:
+@value
+class Claimed:
+    """What has begun."""
+
+    task: Task
+    events: int
+    """How many it has now."""
+
+
+def claim_tasks(run: Statements, claims: Sequence[Claim]) -> list[Claimed | None]:
     """Each queued → running, while its queue has a place. No task twice."""
     now = clock.now()
     rows = run.many("tasks_claim", now=now, wanted=[_row(claim) for claim in claims])
-    claimed: dict[str, Task] = {}
+    claimed: dict[str, Claimed] = {}
     events: list[Sequence[Any]] = []
     wanted = {claim.task: claim for claim in claims}
     for count, *row in rows:
         task = to_task(tuple(row))
-        claimed[task.id] = task
+        claimed[task.id] = Claimed(task, count)
         told: dict[str, Any] = {"attempt": task.attempt, **wanted[task.id].where}
         events.append((task.seq, count, now, EventKind.STARTED, to_json(told)))
+        run.happens(task.id, EventKind.STARTED)
     if events:
         run.many("events_insert", rows=events)
     return [claimed.get(claim.task) for claim in claims]

@@ -95,6 +95,7 @@ def _end_of_owner(
         rows.append(ending_columns(each.row))
         data = ending_data(end.ending, end.leftovers)
         events.append((task.seq, each.events + 1, now, EventKind.FINISHED, to_json(data)))
+        run.happens(task.id, EventKind.FINISHED)
         if each.asked:
             run.rows("signals_of_ended_questions", task=task.seq)
         signal = _signal(run, task, end.ending, data)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from backburner.store.news import Listener, News
 from backburner.store.record.messages import MessageChanges
 from backburner.store.record.questions import QuestionChanges
 from backburner.store.record.reads import Reads
@@ -27,17 +28,26 @@ class Record(
     """See `backburner.store.protocol.Store` for what each method promises."""
 
     def __init__(self) -> None:
-        self._listeners: dict[object, Callable[[], None]] = {}
+        self._listeners: dict[object, Listener] = {}
         self._outages: dict[object, Callable[[str | None], None]] = {}
 
-    def _changed(self) -> None:
+    def _changed(self, news: News | None = None) -> None:
         for listener in list(self._listeners.values()):
-            listener()
+            listener(news)
 
-    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+    def on_news(self, listener: Listener) -> Callable[[], None]:
         token = object()
         self._listeners[token] = listener
         return lambda: self._listeners.pop(token, None) and None
+
+    def on_change(
+        self, listener: Callable[[], None], concerns: Callable[[News], bool] | None = None
+    ) -> Callable[[], None]:
+        def heard(news: News | None) -> None:
+            if news is None or concerns is None or concerns(news):
+                listener()
+
+        return self.on_news(heard)
 
     def _outage(self, reason: str | None) -> None:
         for listener in list(self._outages.values()):

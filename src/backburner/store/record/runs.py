@@ -14,8 +14,8 @@ from backburner.model.task import NewTask, Place, Task
 from backburner.model.values import value
 from backburner.model.worker import Worker
 from backburner.store.record.changes import Changes
+from backburner.store.record.creates import same_or_conflict
 from backburner.store.record.rows import from_database, to_json
-from backburner.store.record.tasks import same_or_conflict
 from backburner.store.record.together import Together
 from backburner.store.record.transaction import Statements
 
@@ -136,6 +136,8 @@ def _begin_of_owner(run: Statements, theirs: Sequence[tuple[Task, Begin]], now: 
     for task, begin in theirs:
         events.append((task.seq, 1, now, EventKind.CREATED, "{}"))
         events.append((task.seq, 2, now, EventKind.STARTED, begin.started))
+        run.happens(task.id, EventKind.CREATED)
+        run.happens(task.id, EventKind.STARTED)
     run.many("tasks_begin", rows=[_row(task, begin) for task, begin in theirs])
     run.many("events_insert", rows=events)
 

@@ -22,10 +22,9 @@ from backburner.model.schedule import (
 )
 from backburner.store.protocol import Scope
 from backburner.store.record.changes import Changes
-from backburner.store.record.ends import End, end_task
+from backburner.store.record.creates import Create, insert_tasks
 from backburner.store.record.rows import to_json
 from backburner.store.record.schedule_reading import to_schedule
-from backburner.store.record.tasks import insert_task
 from backburner.store.record.transaction import Statements
 
 _SAME = (
@@ -219,18 +218,12 @@ def _start(run: Statements, schedule: Schedule, start: Start, turn: Turn, now: I
         task = replace(task, order=waiting)
     elif (reason := _above_limit(run, schedule)) is not None:
         return skipped(reason)
-    created = insert_task(run, task, to_json(task.spec))
-    if created is None:
+    create = Create(task, to_json(task.spec), schedule.task_limit, start.ending, start.detail)
+    if not insert_tasks(run, [create]):
         return skipped(f"the id {task.id} is taken")
-    if start.ending is not None:
-        end_task(run, End(created.id, created.attempt, start.ending))
-    elif start.detail is not None:
-        run.rows("task_says", seq=created.seq, detail=start.detail)
     # Of those that are not made up for the last one that is tells.
     last = turn.made_up and start is turn.starts[-1]
-    return Firing(
-        schedule.id, start.nominal_at, now, created.id, turn.passed_over if last else None
-    )
+    return Firing(schedule.id, start.nominal_at, now, task.id, turn.passed_over if last else None)
 
 
 def _above_limit(run: Statements, schedule: Schedule) -> str | None:

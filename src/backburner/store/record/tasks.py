@@ -1,20 +1,18 @@
 """The changes of tasks: created, claimed, tried again, ended, and what is noted about them."""
 
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from backburner.model import clock
 from backburner.model.clock import Instant
 from backburner.model.ending import Ending
-from backburner.model.errors import Conflict, LimitReached, NotFound
 from backburner.model.events import EventKind
-from backburner.model.order import known_queues
 from backburner.model.states import State
 from backburner.model.task import EndedFor, NewTask, Place, Task
 from backburner.store.protocol import Facts, Output, Scope
 from backburner.store.record.changes import Changes
 from backburner.store.record.claims import CLAIMS, Claim
+from backburner.store.record.creates import CREATES, Create
 from backburner.store.record.ends import ENDS, End, end_task
 from backburner.store.record.messages import tell_activity
 from backburner.store.record.reading import within
@@ -33,11 +31,12 @@ class TaskChanges(Changes):
         ending: Ending | None = None,
         detail: str | None = None,
     ) -> Task:
-        create = creating(task, limit=limit, ending=ending, detail=detail)
-        return await self._writer.write(create, owner=task.owner)
+        order = Create(task, to_json(task.spec), limit, ending, detail)
+        return await self._writer.write_together(CREATES, order)
 
     async def claim(self, task_id: str, attempt: int, place: Place) -> Task | None:
-        return await self._writer.write_together(CLAIMS, Claim(task_id, attempt, place))
+        claimed = await self._writer.write_together(CLAIMS, Claim(task_id, attempt, place))
+        return claimed and claimed.task
 
     async def requeue(
         self, task_id: str, attempt: int, reason: str, *, hand_over: str | None = None
@@ -156,103 +155,6 @@ class TaskChanges(Changes):
         return await self._writer.write(
             lambda run: [task_id for (task_id,) in run.rows(name, ids=values)], then
         )
-
-
-def creating(
-    task: NewTask, *, limit: int, ending: Ending | None = None, detail: str | None = None
-) -> Callable[[Statements], Task]:
-    """What Store.create does in its transaction."""
-    spec = to_json(task.spec)
-
-    def operation(run: Statements) -> Task:
-        _refuse_unknown_queue(run, task)
-        created = insert_task(run, task, spec)
-        if created is None:
-            existing = run.task("task_get", id=task.id)
-            if existing is None:  # it is a stranger's
-                raise id_is_taken(task)
-            return same_or_conflict(existing, task, spec)
-        if ending is None:
-            _refuse_above(limit, run, task)  # which undoes the insert
-            if detail is not None:
-                run.rows("task_says", seq=created.seq, detail=detail)
-            return replace(created, detail=detail)
-        ended = end_task(run, End(task.id, created.attempt, ending))
-        if ended is None:
-            raise ValueError(f"a task that never ran cannot end as {ending.state}")
-        return ended
-
-    return operation
-
-
-def insert_task(run: Statements, task: NewTask, spec: str) -> Task | None:
-    """Write a task that has not started, with its first event; None where its id is taken."""
-    created = run.task(
-        "task_insert",
-        id=task.id,
-        owner=task.owner,
-        session=task.session,
-        kind=task.kind,
-        title=task.title,
-        spec=spec,
-        now=clock.now(),
-        max_runtime_s=task.max_runtime_s,
-        parent=task.parent,
-        schedule=task.schedule,
-        hand_over=task.hand_over,
-        queue=task.order.queue,
-        after=to_json(task.order.after) if task.order.after else None,
-        after_failure=task.order.after_failure,
-        retries=task.order.retries,
-        priority=task.order.priority,
-    )
-    if created is not None:
-        run.add_event(created, EventKind.CREATED, {})
-    return created
-
-
-def _refuse_unknown_queue(run: Statements, task: NewTask) -> None:
-    name = task.order.queue
-    if name is None:
-        return
-    known = [row[0] for row in run.rows("queue_names")]
-    if name not in known and run.task("task_get", id=task.id) is None:
-        raise NotFound(f"there is no queue {name!r}", remedy=known_queues(known))
-
-
-def _refuse_above(limit: int, run: Statements, task: NewTask) -> None:
-    in_queue = task.order.queue is not None
-    row = run.row(
-        "task_count_active",
-        owner=task.owner,
-        session=task.session,
-        kind=task.kind,
-        in_queue=in_queue,
-    )
-    others = row[0] - 1 if row else 0
-    if others >= limit:
-        what = "tasks waiting in queues" if in_queue else f"active {task.kind} tasks"
-        raise LimitReached(
-            f"session {task.session!r} has {others} {what}, and {limit} is the limit",
-            remedy="wait for one to end, or stop one",
-        )
-
-
-def same_or_conflict(existing: Task, wanted: NewTask, spec: str) -> Task:
-    """The task that is there, where it is what is wanted; Conflict where it is not."""
-    same_place = (existing.owner, existing.session) == (wanted.owner, wanted.session)
-    # As JSON, which has no tuples and only texts for keys.
-    if same_place and (existing.kind, existing.spec) == (wanted.kind, json.loads(spec)):
-        return existing
-    raise id_is_taken(wanted)
-
-
-def id_is_taken(wanted: NewTask) -> Conflict:
-    """By another task, perhaps of somebody else: not even that is said."""
-    return Conflict(
-        f"the id {wanted.id!r} cannot be used for this task",
-        remedy="choose another id, or leave it out",
-    )
 
 
 def request_stop(run: Statements, task: Task, grace_s: float) -> Task | None:

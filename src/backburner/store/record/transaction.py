@@ -48,6 +48,10 @@ class Statements:
     def add_event(self, task: Task, kind: EventKind, data: dict[str, Any]) -> None:
         """The event that goes with a change that the task's row has counted already."""
         self.rows("event_insert", task=task.seq, at=clock.now(), kind=kind, data=to_json(data))
+        self.happens(task.id, kind)
+
+    def happens(self, task_id: str, kind: EventKind) -> None:
+        """An event is written; for a database that tells others what happened."""
 
     def many(self, name: str, /, **values: Any) -> list[Row]:
         """The same for many: a list among the values is given as JSON, with a list for each."""

@@ -86,6 +86,10 @@ class SqliteStore(Record):
             self._read.look_at_format()
             self._changed()
 
+    @property
+    def tells(self) -> bool:
+        return False  # a datagram says only that something has
+
     # Reading
 
     @property

@@ -138,7 +138,7 @@ WHERE NOT next OR most IS NOT NULL
    OR (queue IS NOT NULL AND (free.paused OR place > free.places));
 
 -- name: tasks_claim
--- Those of many that are queued, with their node where it is said, and have a place in their queue and
+-- Those of many that are queued, with their node or with none, and have a place in their queue and
 -- beside others of their owner: → running. How many events each has now. What waited for an application has found one.
 -- A take need not be on disk before its machine goes on: one that the database has lost is made here.
 WITH wanted AS MATERIALIZED (
@@ -156,7 +156,7 @@ UPDATE task SET state = 'running', node = coalesce(value ->> 8, node),
                 started_at = greatest(:now, created_at), boot_id = value ->> 2,
                 started_boot = (value ->> 3)::bigint, pid = (value ->> 4)::bigint,
                 cgroup = value ->> 5, memory_cgroup = value ->> 6, worker = value ->> 7,
-                events = events + 1
+                sent_to = NULL, events = events + 1
 FROM wanted
 WHERE seq = wanted_seq AND (wanted_queue IS NULL OR EXISTS (
           SELECT 1 FROM queue q
@@ -183,7 +183,7 @@ WHERE t.attempt = w.attempt AND w.states ? t.state
 ORDER BY w.place;
 
 -- name: tasks_end
--- Active states → the endings.
+-- Active states → the endings. Not 0 where the engine may have a job of it that nobody has fetched.
 WITH e AS MATERIALIZED (
     SELECT (value ->> 0)::bigint AS seq, value FROM jsonb_array_elements(:rows::jsonb) given (value))
 UPDATE task SET state = e.value ->> 1, finished_at = (e.value ->> 2)::bigint,
@@ -193,7 +193,7 @@ UPDATE task SET state = e.value ->> 1, finished_at = (e.value ->> 2)::bigint,
                 output_bytes = (e.value ->> 10)::bigint,
                 dropped_bytes = (e.value ->> 11)::bigint, events = events + 1
 FROM e WHERE task.seq = e.seq
-RETURNING task.id, task.attempt, task.let_in;
+RETURNING task.id, task.attempt, CASE WHEN task.node IS NULL OR task.attempt > 1 THEN task.let_in ELSE 0 END;
 
 -- name: task_request_stop
 -- An active task, or one that left processes behind, is asked to end; the first request stays,
@@ -337,7 +337,7 @@ UPDATE signal SET state = 'delivered', delivered_at = greatest(:now, created_at)
 WHERE key = ANY(:keys::text[]) AND owner = :owner
   AND (:session::text IS NULL OR session = :session) AND state IN ('pending', 'claimed', 'failed')
   AND CASE WHEN :consumer::text IS NULL THEN channel = 'inbox' ELSE consumer = :consumer END
-RETURNING seq;
+RETURNING channel;
 
 -- name: signals_release
 -- It was looked at, and not tried.
@@ -549,6 +549,38 @@ SELECT content FROM secret WHERE name = :name;
 
 -- name: secrets_forget
 DELETE FROM secret WHERE name = ANY(:names::text[]) RETURNING name;
+
+-- name: tasks_before_create
+-- What has to be known before many are made: which of the ids are taken, how many are active of each
+-- sort (as `task_count_active` counts them), and the queues.
+WITH w AS MATERIALIZED (SELECT id FROM jsonb_array_elements_text(:ids::jsonb) given (id)),
+s AS MATERIALIZED (
+    SELECT place, value ->> 0 AS owner, value ->> 1 AS session, value ->> 2 AS kind,
+           (value ->> 3)::boolean AS in_queue
+    FROM jsonb_array_elements(:sorts::jsonb) WITH ORDINALITY given (value, place))
+SELECT (SELECT coalesce(json_agg(t.id)::text, '[]') FROM w JOIN task t ON t.id = w.id),
+       (SELECT coalesce(json_agg((
+            SELECT count(*) FROM task t
+            WHERE t.owner = s.owner AND t.session = s.session AND t.kind = s.kind
+              AND t.state IN ('queued', 'running', 'input_required')
+              AND NOT (t.state = 'queued' AND t.schedule IS NOT NULL AND t.after IS NOT NULL)
+              AND t.parked_at IS NULL
+              AND (t.queue IS NOT NULL AND t.state = 'queued') = s.in_queue) ORDER BY place)::text,
+            '[]') FROM s),
+       (SELECT coalesce(json_agg(name ORDER BY name)::text, '[]') FROM queue);
+
+-- name: tasks_insert
+-- Tasks that have not started, or that could not; nothing of those whose ids are taken.
+INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, max_runtime_s,
+                  parent, schedule, hand_over, queue, after, after_failure, retries_left, priority,
+                  detail, events)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, 'queued',
+       (value ->> 6)::bigint, (value ->> 7)::double precision, value ->> 8, value ->> 9,
+       value ->> 10, value ->> 11, value ->> 12, (value ->> 13)::boolean, (value ->> 14)::bigint,
+       (value ->> 15)::bigint, value ->> 16, 1
+FROM jsonb_array_elements(:rows::jsonb) WITH ORDINALITY given (value, place) ORDER BY place
+ON CONFLICT (id) DO NOTHING
+RETURNING {changed};
 
 -- name: tasks_before_begin
 -- What has to be known before many begin: the last number before theirs, which of the ids are taken,

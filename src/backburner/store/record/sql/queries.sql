@@ -3,15 +3,6 @@
 -- and {changed} stand for the columns of a task in the order of rows.py, in a SELECT and in a
 -- RETURNING; {signal} likewise.
 
--- name: task_insert
--- A task that has not started, or that could not; nothing where the id is taken.
-INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, max_runtime_s,
-                  parent, schedule, hand_over, queue, after, after_failure, retries_left, priority, events)
-VALUES (:id, :owner, :session, :kind, :title, :spec, 'queued', :now, :max_runtime_s,
-        :parent, :schedule, :hand_over, :queue, :after, :after_failure, :retries, :priority, 1)
-ON CONFLICT (id) DO NOTHING
-RETURNING {changed};
-
 -- name: task_count_active
 -- How many tasks of a kind its session has: those that wait in queues, or all others. Not those
 -- that wait for an earlier firing of their schedule, of which only one runs at a time; nor parked
@@ -117,9 +108,6 @@ UPDATE task SET queue = NULL WHERE queue = :name;
 
 -- name: queue_remove
 DELETE FROM queue WHERE name = :name RETURNING name;
-
--- name: queue_names
-SELECT name FROM queue ORDER BY name;
 
 -- name: tasks_unqueued
 SELECT count(CASE WHEN state = 'queued' THEN 1 END), count(CASE WHEN state <> 'queued' THEN 1 END)
@@ -311,10 +299,6 @@ RETURNING id;
 -- What the move has started.
 UPDATE schedule SET fired = fired + :fired, last_task = coalesce(:last_task, last_task)
 WHERE seq = :seq;
-
--- name: task_says
--- What a task that has just been written waits for.
-UPDATE task SET detail = :detail WHERE seq = :seq;
 
 -- name: firing_insert
 INSERT INTO firing (schedule, nominal_at, at, task, reason)

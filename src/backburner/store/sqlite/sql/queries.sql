@@ -524,6 +524,32 @@ UPDATE signal SET state = 'dropped', reason = :reason, consumer = NULL, lease_bo
 WHERE channel = :name AND channel <> 'inbox' AND state IN ('pending', 'claimed', 'failed')
   AND +owner = :owner;
 
+-- name: tasks_before_create
+-- What has to be known before many are made: which of the ids are taken, how many are active of each
+-- sort (as `task_count_active` counts them), and the queues.
+SELECT (SELECT json_group_array(t.id) FROM json_each(:ids) w CROSS JOIN task t ON t.id = w.value),
+       (SELECT json_group_array((
+            SELECT count(*) FROM task
+            WHERE owner = s.value ->> 0 AND session = s.value ->> 1 AND kind = s.value ->> 2
+              AND state IN ('queued', 'running', 'input_required')
+              AND NOT (state = 'queued' AND schedule IS NOT NULL AND after IS NOT NULL)
+              AND parked_at IS NULL
+              AND (queue IS NOT NULL AND state = 'queued') = (s.value ->> 3)))
+        FROM jsonb_each(:sorts) s),
+       (SELECT json_group_array(name) FROM (SELECT name FROM queue ORDER BY name));
+
+-- name: tasks_insert
+-- Tasks that have not started, or that could not; nothing of those whose ids are taken.
+INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, max_runtime_s,
+                  parent, schedule, hand_over, queue, after, after_failure, retries_left, priority,
+                  detail, events)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, 'queued',
+       value ->> 6, value ->> 7, value ->> 8, value ->> 9, value ->> 10, value ->> 11, value ->> 12,
+       value ->> 13, value ->> 14, value ->> 15, value ->> 16, 1
+FROM jsonb_each(:rows) WHERE true
+ON CONFLICT (id) DO NOTHING
+RETURNING {changed};
+
 -- name: tasks_before_begin
 -- What has to be known before many begin: the last number, which of the ids are taken, and how many
 -- are active of each sort, and of each owner what may run and what does. Parked calls are counted

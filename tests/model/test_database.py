@@ -1,5 +1,7 @@
 """No password of an address is ever shown, however it is written."""
 
+import os
+import tempfile
 from pathlib import Path
 from urllib.parse import quote
 
@@ -168,10 +170,20 @@ def test_a_worker_leaves_the_address_for_its_user_alone(
     Path(home.node).touch()
     with pytest.raises(UsageError, match="a worker that has left"):
         home_of(tmp_path)
-    leave_address(home)
+    held = leave_address(home)
+    assert held is not None
+    assert "ter2" not in Path(home.record).read_text(), "a password is on no disk"
     assert Path(home.record).stat().st_mode & 0o777 == 0o600
     there = home_of(tmp_path)
     assert there.address == "postgresql://ada@db/work?password=hun%40ter2"
     assert there.shown == "postgresql://ada@db/work"
+    os.close(held)
+    with tempfile.TemporaryFile() as other:
+        assert other.fileno() == held, "what has its number now is not read"
+        with pytest.raises(UsageError, match="that has left"):
+            home_of(tmp_path)
+    monkeypatch.delenv("PGPASSWORD")
+    assert leave_address(home) is None
+    assert home_of(tmp_path).address == home.address, "also while the worker is away"
     take_address_away(home)
     assert not Path(home.record).exists()

@@ -233,6 +233,10 @@ async def test_b8_a_command_line_agent_of_a_worker_is_asked_from_elsewhere(
     session = shared.session("chat")
     task = await (await session.ask("--how are you?", agent="program")).wait(timeout=60)
     assert (task.state, task.result) == (State.SUCCEEDED, "the worker says:  --how are you?")
+    offered = await asyncio.to_thread(
+        rows, shared.home.address, "SELECT document FROM backburner.offer WHERE name = 'program'"
+    )
+    assert "says" not in f"{offered} {task.record.spec}", "its command line is its machine's"
     said = (await task.output()).stderr_text or ""
     assert "WHO=the worker" in said
     assert "hunter2" not in said
@@ -259,6 +263,12 @@ async def test_b8_attachments_get_to_an_agent_on_another_machine(
     ), task.error
     left = await asyncio.to_thread(rows, shared.home.address, "SELECT FROM backburner.attachment")
     assert left == [], "they go with its end"
+    for _ in range(2):  # the second time it is known, and has ended
+        asked = await session.ask("x", agent="patient", id="bg_once", attachments=[picture])
+        await asked.stop()
+        await asked.wait(timeout=60)
+    left = await asyncio.to_thread(rows, shared.home.address, "SELECT FROM backburner.attachment")
+    assert left == [], "and none come after it"
     large = Attachment(bytes(8 * 2**20 + 1), "text/plain")
     with pytest.raises(LimitReached, match="8 MiB"):
         await session.ask("x", agent="size_up", attachments=[large])

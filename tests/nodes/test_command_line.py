@@ -143,6 +143,8 @@ def test_d9_a_command_is_not_given_the_password_of_the_record(
     assert "PGPASSWORD" not in shown.out
     inner = backburner("run", "--wait", "--", f"{PROGRAM} run --wait -- echo inner")
     assert (inner.code, inner.out) == (0, "inner\n"), inner.err
+    files = [path for path in worker.home.rglob("*") if path.is_file()]
+    assert not [path for path in files if PASSWORD.encode() in path.read_bytes()], "on no disk"
     worker.drain()
     assert worker.process.wait(60) == 0
     assert not list(worker.home.glob("record*")), "it goes with the last task"

@@ -8,7 +8,7 @@ from typing import Any
 
 from backburner.app.home import Backburner
 from backburner.model.errors import UsageError
-from backburner.model.node import Offer
+from backburner.model.node import PROGRAM, Offer
 from backburner.model.states import Kind
 from backburner.model.task import Task
 from backburner.runtime.node import Programs
@@ -41,14 +41,17 @@ def take_in(backburner: Backburner, name: str) -> None:
 
 
 def programs_of(backburner: Backburner) -> Programs:
-    """Its command-line agents, which are processes of the worker."""
+    """Its command-line agents, which are processes of the worker.
+
+    Every owner reads what is offered, and there may be keys in a command line: it is left out.
+    """
 
     def launch(task: Task) -> Launch | None:
         return backburner.agents.launch(task)  # which are there when it is open
 
     return Programs(
         [
-            Offer(Kind.AGENT, name, {"name": name, "command": list(agent.command)})
+            Offer(Kind.AGENT, name, {"name": name, PROGRAM: True})
             for name, agent in backburner.registered_agents.items()
             if isinstance(agent, CommandAgent)
         ],

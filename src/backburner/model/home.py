@@ -13,7 +13,8 @@ secrets/           the keys of webhooks, 0600
 token              the token of the local user for the HTTP API, 0600
 launches           environment and folder of the starts that are still to come, 0600
 node               in the folder of a worker of a shared record: which one it is
-record             there: the address of that record, 0600, for what its commands start in it
+record             there: the address of that record, 0600, for what its commands start in it;
+                   of one with a password, where it lies in the worker's memory
 trash/             folders of forgotten tasks, on their way out
 tasks/ID.ATTEMPT/  output.log, stderr.log, marks, input (a socket), and wrapper, which becomes
                    result.json; what the job says of itself: report, answers/, artifacts/,

@@ -54,6 +54,10 @@ class SeenNode:
     """Its clock, of that of the database, when it last said who it is."""
 
 
+PROGRAM = "program"
+"""In the document of an agent that is a program of its machine."""
+
+
 @value
 class Offer:
     """A tool or an agent that can be asked for by name."""

@@ -239,8 +239,9 @@ async def work(
     settings = Settings.from_environment()
     depot_of(settings)  # what is wrong with it is said before anything is open
     place = NodeHome(home)
+    held = None
     try:
-        leave_address(home)
+        held = leave_address(home)
         if place.has_worked:  # jobs may depend on it, which go on meanwhile
             store = await insist(lambda: open_node(home.address, place.name), report)
         else:
@@ -257,6 +258,8 @@ async def work(
         finally:
             await store.close()
     finally:
+        if held is not None:
+            os.close(held)
         place.close()
 
 

@@ -13,6 +13,7 @@ from backburner.model.limits import (
     SPEC_MAX_BYTES,
     TITLE_MAX_CHARS,
 )
+from backburner.model.node import PROGRAM
 from backburner.model.order import ANY_TIME, Order
 from backburner.model.outcome import Outcome
 from backburner.model.states import Kind
@@ -154,8 +155,8 @@ class AgentService:
         """Write a prompt that a machine takes up which has the agent."""
         settings = self._worker.settings
         assert self._elsewhere is not None
-        command = self._elsewhere.agents[asking.agent].get("command")
-        if command is not None:  # a program, with the folder and the variables of its machine
+        if PROGRAM in self._elsewhere.agents[asking.agent]:
+            # Its command line, folder and variables are its machine's.
             if asking.attachments:
                 raise UsageError(
                     f"the agent {asking.agent!r} is a program on another machine, which takes no "
@@ -164,7 +165,7 @@ class AgentService:
                 )
             spec = base_spec(settings, cwd="", env={}, separate_stderr=True)
             del spec["cwd"]
-            new = replace(new, spec=new.spec | {"command": command} | spec)
+            new = replace(new, spec=new.spec | spec)
         limit = settings.agents_per_session
         detail = waits_for(new.kind, new.spec)
         return await self._elsewhere.ask(new, asking.attachments, limit=limit, detail=detail)

@@ -1130,8 +1130,11 @@ ORDER BY i.seq LIMIT :limit;
 UPDATE input SET outcome = :outcome, data = NULL WHERE seq = :seq RETURNING seq;
 
 -- name: attachment_put
+-- Nothing for a task that has ended, as one may have that is asked for once more: they would stay.
+-- The lock is for one that is ending just now.
 INSERT INTO attachment (task, number, name, media_type, data)
-VALUES (:task, :number, :name, :media_type, :data)
+SELECT seq, :number, :name, :media_type, :data
+FROM task WHERE seq = :task AND finished_at IS NULL FOR SHARE
 ON CONFLICT (task, number) DO NOTHING;
 
 -- name: attachments_of

@@ -1,18 +1,20 @@
-"""X2: a machine whose claim failed leaves alone what another one has begun since."""
+"""X2: claims that failed, or that nobody heard of: one machine has each task, and only one."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 
+from backburner import Backburner
 from backburner.model import clock
+from backburner.model.errors import StoreAway
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.states import State
-from backburner.model.task import Place
+from backburner.model.task import Place, Task
 from backburner.runtime.worker import ProcessWorker
 from backburner.store.engine import Job
-from backburner.store.postgres.node import open_node
+from backburner.store.postgres.node import NodeStore, open_node
 from backburner.work.process.identity import boot_id
 from tests import postgres_server
 from tests.store.conformance.making import PLENTY, get, new_task
@@ -40,3 +42,38 @@ async def test_x2_what_another_machine_has_begun_since_is_not_adopted(
     await worker.close()
     await one.close()
     await other.close()
+
+
+@pytest.mark.slow
+async def test_x2_a_run_whose_claim_nobody_heard_of_is_taken_up_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database is lost right after it has written the claim: nobody carries it out."""
+    monkeypatch.setenv("BACKBURNER_HOME", str(tmp_path))
+    monkeypatch.setenv("BACKBURNER_DEAD_AFTER_S", "3")
+    address = postgres_server.server().create()
+    claim, lost, ran = NodeStore.claim, 0, 0
+
+    async def lose_one(store: NodeStore, task_id: str, attempt: int, place: Place) -> Task | None:
+        nonlocal lost
+        claimed = await claim(store, task_id, attempt, place)
+        if claimed is not None and not lost:
+            lost += 1
+            raise StoreAway("the database was lost while it wrote")
+        return claimed
+
+    monkeypatch.setattr(NodeStore, "claim", lose_one)
+    has_it = Backburner.open(address)
+
+    @has_it.tool(background=True)
+    async def work() -> int:
+        nonlocal ran
+        ran += 1
+        return 7
+
+    async with has_it, Backburner.open(address) as asks:
+        await has_it.session("its own").spawn("work", {})  # says what it can do
+        task = await asks.session("chat").spawn("work", {})
+        await task.wait(60)
+    assert (task.state, task.result, task.record.attempt) == (State.SUCCEEDED, 7, 2)
+    assert (lost, ran) == (1, 2)

@@ -59,7 +59,7 @@ def main(requests: socket.socket, door: socket.socket) -> str:
 def _stand_in_its_home(given: dict[str, "list[str] | dict[str, str] | str | int"]) -> None:
     """So that `leftovers.py` finds the program, of which /proc has not the right environment."""
     home = dict(given["environment"]).get("BACKBURNER_HOME", "")  # type: ignore[arg-type]
-    for word in (home, *list(given["arguments"])):  # type: ignore[arg-type]
+    for word in map(str, (home, *list(given["arguments"]))):  # type: ignore[arg-type]
         if os.path.isdir(word):
             os.chdir(word)
             return

@@ -32,8 +32,12 @@ def new_worker(address: str, new_home: Callable[[], Path]) -> Iterator[NewWorker
     """Starts a worker on a machine of its own."""
     started: list[WorkerProcess] = []
 
-    def start(*options: str, folder: Path | None = None, **settings: str) -> WorkerProcess:
-        worker = WorkerProcess(address, new_home(), *options, folder=folder, **settings)
+    def start(
+        *options: str, folder: Path | None = None, forked: bool = True, **settings: str
+    ) -> WorkerProcess:
+        worker = WorkerProcess(
+            address, new_home(), *options, folder=folder, forked=forked, **settings
+        )
         started.append(worker)
         return worker
 

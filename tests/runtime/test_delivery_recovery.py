@@ -205,7 +205,13 @@ async def test_x1_a_delivery_that_waits_costs_nothing_and_one_that_is_due_is_not
             await store.close()
 
 
-async def test_what_a_late_deliverer_finds_out_changes_nothing(home: Path, tmp_path: Path) -> None:
+async def nothing_due(**_: object) -> None:
+    return None
+
+
+async def test_what_a_late_deliverer_finds_out_changes_nothing(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It was suspended for longer than its lease: its successor's word counts."""
     line = f"cat >/dev/null; until test -e {shlex.quote(str(tmp_path))}/go; do sleep 0.02; done"
     with nobody_keeps(home):
@@ -218,8 +224,9 @@ async def test_what_a_late_deliverer_finds_out_changes_nothing(home: Path, tmp_p
                 session = bb.session("s")
                 await session.run("true", cwd="/nowhere")
                 held = await the_push(session, "c", SignalState.CLAIMED)
-                await store.release_deliveries()
-                (taken,) = await store.claim_deliveries(consumer="next", limit=1, lease_s=60)
+                monkeypatch.setattr(store, "next_delivery", nothing_due)  # it is suspended
+                await bb.store.release_deliveries()
+                (taken,) = await bb.store.claim_deliveries(consumer="next", limit=1, lease_s=60)
                 assert taken.key == held.key
                 (tmp_path / "go").touch()
                 await wait_until_async(lambda: not deliverer._lanes)  # pyright: ignore[reportPrivateUsage]

@@ -113,6 +113,8 @@ class Deliverer:
                 passing_over=full,
             )
             for signal in claimed:
+                if signal.key in self._lanes:
+                    continue  # it is at it, though for longer than its lease
                 self._of_owner[signal.owner] += 1
                 self._lanes[signal.key] = asyncio.create_task(self._deliver(signal))
             if claimed:

@@ -245,3 +245,14 @@ async def test_a_specification_that_is_no_json_is_an_error_of_the_caller(
     with pytest.raises((TypeError, ValueError)):
         await store.create(new_task("bg_1", spec={"x": value}), limit=PLENTY)
     assert await store.get("bg_1") is None
+
+
+async def test_e12_an_id_of_a_stranger_is_refused_as_taken_also_where_there_is_no_room(
+    store: Store,
+) -> None:
+    await store.create(new_task("bg_bobs", scope=BOB), limit=PLENTY)
+    await store.create(new_task("bg_adas", scope=ADA), limit=1)
+    with pytest.raises(Conflict):
+        await store.create(new_task("bg_bobs", scope=ADA), limit=1)
+    with pytest.raises(LimitReached):
+        await store.create(new_task("bg_new", scope=ADA), limit=1)

@@ -456,7 +456,7 @@ class RunWorker:
 
     async def _cut_off(self, run: Run) -> bool:
         """End it without telling anybody how. False where it has ended."""
-        if run.work is None or run.work.done():
+        if self._runs.get(run.new.id) is not run or run.work is None or run.work.done():
             return False
         run.abandoned = True
         run.work.cancel()

@@ -45,25 +45,13 @@ def create_task(run: Statements, create: Create) -> Task:
 
 def create_tasks(run: Statements, creates: Sequence[Create]) -> list[Task | Exception]:
     """Write many, each where its session has room for it. No id twice."""
-    of_owner: dict[str, list[Create]] = {}
-    for create in creates:
-        of_owner.setdefault(create.task.owner, []).append(create)
-    answers: dict[str, Task | Exception] = {}
-    for owner, theirs in of_owner.items():
-        with run.acting_for(owner):
-            answers |= _create_of_owner(run, theirs)
-    # One that was not written has the id of a stranger's.
-    return [answers.get(create.task.id) or id_is_taken(create.task) for create in creates]
-
-
-def _create_of_owner(run: Statements, creates: Sequence[Create]) -> dict[str, Task | Exception]:
     sorts = list(dict.fromkeys(create.sort for create in creates))
     ids = [create.task.id for create in creates]
     ((taken, counts, queues),) = run.many("tasks_before_create", ids=ids, sorts=sorts)
     there, lines = frozenset(from_database(taken)), from_database(queues)
     active = dict(zip(sorts, from_database(counts), strict=True))
     answers: dict[str, Task | Exception] = {}
-    wanted: list[Create] = []
+    of_owner: dict[str, list[Create]] = {}
     for create in creates:
         task = create.task
         if task.id in there:
@@ -76,8 +64,12 @@ def _create_of_owner(run: Statements, creates: Sequence[Create]) -> dict[str, Ta
             answers[task.id] = _above_limit(create, active[create.sort])
         else:
             active[create.sort] += create.ending is None
-            wanted.append(create)
-    return answers | insert_tasks(run, wanted)
+            of_owner.setdefault(task.owner, []).append(create)
+    for owner, theirs in of_owner.items():
+        with run.acting_for(owner):
+            answers |= insert_tasks(run, theirs)
+    # One that was not written has the id of a stranger's, whom an owner's own writes do not see.
+    return [answers.get(create.task.id) or id_is_taken(create.task) for create in creates]
 
 
 CREATES = Together(create_tasks, subject=lambda create: create.task.id, turn=5)

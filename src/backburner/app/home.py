@@ -90,6 +90,14 @@ class Backburner:
 
             depot_of(self.settings)  # what is wrong with it is said before anything is open
         store = self._store = await self._open_store()
+        try:
+            await self._begin(store)
+        except BaseException:  # who tries again opens another one
+            await store.close()
+            raise
+        return self
+
+    async def _begin(self, store: Store) -> None:
         self._feed = Feed(store)
         self.tasks = TaskService(store, self.home, self.settings, self._feed)
         if self._shared is not None:
@@ -110,7 +118,6 @@ class Backburner:
         self._keeper_care = asyncio.create_task(self._keep_watch())
         if self._registry is not None or self.registered_agents:
             self.runs.look_again()  # something may wait for these tools and agents
-        return self
 
     async def _open_store(self) -> Store:
         if not self.home.shared:

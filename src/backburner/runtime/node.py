@@ -91,6 +91,8 @@ class Node:
         self._home = home
         self._report = report
         self._feed = Feed(store)
+        self.begun = asyncio.Event()
+        """The record knows what it can do."""
         self._worker = ProcessWorker(store, home, settings, report)
         self._worker.own_launch = programs.launch
         self._inputs = InputCarrier(store, home, report)
@@ -139,6 +141,7 @@ class Node:
         await insist(self._worker.adopt, self._report)
         if self._programs.offers:
             await insist(partial(self._store.put_offers, self._programs.offers), self._report)
+        self.begun.set()
         beside = [
             asyncio.create_task(self._inputs.run()),
             asyncio.create_task(self._deliverer.run()),
@@ -281,8 +284,11 @@ async def _until_told(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leave)
-    announce()
+    begun = asyncio.create_task(node.begun.wait())
     try:
+        await asyncio.wait([running, begun], return_when=asyncio.FIRST_COMPLETED)
+        if begun.done():
+            announce()
         await asyncio.wait([running])
         if draining:
             await asyncio.wait(draining)
@@ -290,6 +296,7 @@ async def _until_told(
             running.result()
         return not running.cancelled()
     finally:
+        begun.cancel()
         if not running.done():
             running.cancel()
             await asyncio.wait([running])

@@ -143,7 +143,9 @@ async def _work(
     @contextlib.asynccontextmanager
     async def beside(name: str) -> AsyncGenerator["Runs"]:
         application.known_as = name
-        async with application:
+        async with contextlib.AsyncExitStack() as opened:
+            # The node has reached the database; where it is lost since, it comes back.
+            await insist(lambda: opened.enter_async_context(application), say.message)
             await insist(application.runs.begin, say.message)
             yield application.runs
 

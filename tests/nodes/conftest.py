@@ -7,8 +7,10 @@ import pytest
 
 from backburner import Backburner
 from tests import postgres_server
+from tests.cli.program import Program
 from tests.nodes.applications import ApplicationProcess
 from tests.nodes.workers import WorkerProcess
+from tests.nursery import Nursery
 
 NewWorker = Callable[..., WorkerProcess]
 NewApplication = Callable[..., ApplicationProcess]
@@ -64,3 +66,13 @@ def new_application(address: str, new_home: Callable[[], Path]) -> Iterator[NewA
 async def shared(home: Path, address: str) -> AsyncIterator[Backburner]:
     async with Backburner.open(address) as opened:
         yield opened
+
+
+@pytest.fixture
+def backburner(
+    home: Path, address: str, nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+) -> Program:
+    """The real program, on a shared record."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(home))
+    monkeypatch.setenv("BACKBURNER_HOME", address)
+    return Program(nursery)

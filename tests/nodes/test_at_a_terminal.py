@@ -10,7 +10,6 @@ from tests.cli.program import Program
 from tests.mcp.client import about, as_task, connected, program, until
 from tests.mcp.wrap.conftest import WRAPPED, appear
 from tests.nodes.conftest import NewWorker
-from tests.nursery import Nursery
 
 pytestmark = [pytest.mark.slow]
 
@@ -19,15 +18,11 @@ PROMPT = "›"
 
 
 @pytest.fixture
-def backburner(
-    home: Path, address: str, nursery: Nursery, monkeypatch: pytest.MonkeyPatch
-) -> Program:
+def backburner(backburner: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
     """The real program, in a terminal that does not say where its cursor is."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(home))
-    monkeypatch.setenv("BACKBURNER_HOME", address)
     monkeypatch.setenv("PROMPT_TOOLKIT_NO_CPR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
-    return Program(nursery)
+    return backburner
 
 
 def test_b5_top_shows_what_another_machine_runs_answers_it_and_stops_it(

@@ -15,7 +15,6 @@ from backburner.serve import Binding, serving
 from tests.cli.program import Program
 from tests.mcp.client import MODERN, connected, program, text_of
 from tests.nodes.conftest import NO_RECORD, NewWorker
-from tests.nursery import Nursery
 from tests.serve.client import Api, Streamed
 from tests.waiting import wait_until, wait_until_async
 
@@ -100,15 +99,6 @@ async def test_x6_a_coding_agent_starts_a_task_on_another_machine(
         task = cast("dict[str, Any]", started.structured_content)
         read = await client.call_tool("background_output", {"id": task["id"], "wait_seconds": 30})
         assert "hello" in text_of(read)
-
-
-@pytest.fixture
-def backburner(
-    home: Path, address: str, nursery: Nursery, monkeypatch: pytest.MonkeyPatch
-) -> Program:
-    monkeypatch.setenv("XDG_STATE_HOME", str(home))
-    monkeypatch.setenv("BACKBURNER_HOME", address)
-    return Program(nursery)
 
 
 def examined(backburner: Program) -> dict[str, tuple[str, str]]:

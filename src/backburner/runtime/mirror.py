@@ -41,7 +41,7 @@ class _Log:
     signs: dict[str, _Sign] = field(default_factory=dict[str, _Sign])
     """Of the files when they were copied."""
     doubted: bool = False
-    """The database may have forgotten some of that in a crash: it is asked first."""
+    """The record may hold something else, as after a crash: it is asked first."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -119,15 +119,15 @@ class Copier:
         log = self._logs.setdefault((task.id, task.attempt), _Log())
         folder = self._home.attempt(task.id, task.attempt)
         async with log.turn:
-            if log.doubted:
-                log.held = await self._store.held_output(task.id, task.attempt)
-                log.signs, log.doubted = {}, False
             for _ in range(_TRIES):
+                if log.doubted:
+                    log.held = await self._store.held_output(task.id, task.attempt)
+                    log.signs, log.doubted = {}, False
                 signs, written = await asyncio.to_thread(_look, task, folder, log)
                 if written is None or await self._is_put(written, log):
                     log.signs = signs
                     return
-                log.held = await self._store.held_output(task.id, task.attempt)
+                log.doubted = True
 
     async def _copy_last(self, task: Task) -> None:
         """The same, before its end is written: after that nobody would find out what is missing."""

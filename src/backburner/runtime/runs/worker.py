@@ -17,14 +17,13 @@ from backburner.model.ending import Ending
 from backburner.model.errors import (
     BackburnerError,
     LimitReached,
-    StoreAway,
     UsageError,
 )
 from backburner.model.events import EventKind
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.states import ErrorKind
-from backburner.model.task import EndedFor, NewTask, Place, Task
+from backburner.model.task import EndedFor, NewTask, Task
 from backburner.model.values import value
 from backburner.runtime.feed import Feed
 from backburner.runtime.runs.finishing import Finishing
@@ -32,6 +31,7 @@ from backburner.runtime.runs.folders import missing_folder
 from backburner.runtime.runs.presence import LockPresence, Presence, place_of
 from backburner.runtime.runs.recovery import copied_hand_over, let_go
 from backburner.runtime.runs.run import Run, Work
+from backburner.runtime.runs.unheard import Unheard
 from backburner.runtime.scribe import whole
 from backburner.runtime.unstarted import leave_result
 from backburner.store.news import News
@@ -44,8 +44,6 @@ _CLOSING_S = 5.0
 """What runs get for ending when their application closes."""
 
 _CLOSED = "the application closed while it ran"
-
-_UNHEARD = "the database was lost before it could be begun"
 
 _LOOK_AGAIN_S = 1.0
 _LOOK_PAUSE_S = 0.01
@@ -77,11 +75,7 @@ class RunWorker:
         self._drafts: set[Run] = set()
         """Calls that are not on record."""
         self._runs: dict[str, Run] = {}
-        self._unheard: dict[str, bool] = {}
-        """What may be on record as running here, though the record was lost before it said so;
-
-        whether it was claimed, and not started here.
-        """
+        self._unheard = Unheard(store, home)
         self._gone_one = asyncio.Event()
         self._places = 0
         self._bell = asyncio.Event()
@@ -144,10 +138,9 @@ class RunWorker:
             if fresh:
                 self._finishing.prepare(self.home.attempt(new.id, 1))
             begun.add_done_callback(partial(self._begun, run, work))
-            task, _ = await whole(begun)
-        except BackburnerError as error:
-            if isinstance(error, StoreAway):
-                self._unheard[new.id] = False
+            with self._unheard.writing(new.id, claimed=False):
+                task, _ = await whole(begun)
+        except BackburnerError:
             if fresh:
                 self._finishing.put_away(self.home.attempt(new.id, 1))
             raise
@@ -289,8 +282,7 @@ class RunWorker:
 
     async def end_what_is_lost(self) -> None:
         """End runs whose attempts are over in the record: this process was taken for dead."""
-        if self._unheard:
-            await self._see_to_unheard()
+        await self._unheard.see_to(self._presence.worker.id, self._runs)
         runs = [*self._runs.values()]  # before the look at the record, which knows of all of them
         if not runs:
             return
@@ -356,36 +348,14 @@ class RunWorker:
         try:
             await self._presence.begin()
             place = place_of(self._presence.worker)
-            claimed = await self._claim(task, place)
+            with self._unheard.writing(task.id, claimed=True):
+                claimed = await self.store.claim(task.id, task.attempt, place)
             if claimed is not None:
                 self._go(run, claimed, claim.work)
             else:  # another one was quicker, or there is no room for it
                 self._put_off = True
         finally:
             await self._give_back_place(run)
-
-    async def _claim(self, task: Task, place: Place) -> Task | None:
-        try:
-            return await self.store.claim(task.id, task.attempt, place)
-        except StoreAway:
-            self._unheard[task.id] = True
-            raise
-
-    async def _see_to_unheard(self) -> None:
-        """What the record has as running here because it was lost before it could say so: it has
-
-        not begun, and nobody else would see to it. Who has started it was told of an error.
-        """
-        for task in await self.store.tasks_of_worker(self._presence.worker.id):
-            if task.id in self._runs or task.id not in self._unheard:
-                continue
-            if self._unheard[task.id]:
-                await self.store.requeue(task.id, task.attempt, _UNHEARD)
-            elif ended := await self.store.finish(
-                task.id, task.attempt, Ending.failed(ErrorKind.SPAWN, _UNHEARD)
-            ):
-                leave_result(self.home, ended)
-        self._unheard.clear()
 
     # To the end
 

@@ -1,0 +1,54 @@
+"""Runs that the record may have as begun here, though it was lost before it could say so.
+
+Whoever waited for that answer was told of an error, and nothing has begun; but the others take this
+worker for the one who has it, for as long as it lives.
+"""
+
+import contextlib
+from collections.abc import Container, Generator
+
+from backburner.model.ending import Ending
+from backburner.model.errors import StoreAway
+from backburner.model.home import Home
+from backburner.model.states import ErrorKind
+from backburner.runtime.unstarted import leave_result
+from backburner.store.protocol import Store
+
+_REASON = "the database was lost before it could be begun"
+
+
+class Unheard:
+    """Of the runs of one worker."""
+
+    def __init__(self, store: Store, home: Home) -> None:
+        self._store = store
+        self._home = home
+        self._claimed: dict[str, bool] = {}
+        """By id, whether it was waiting in the record, and not started here."""
+
+    @contextlib.contextmanager
+    def writing(self, task_id: str, *, claimed: bool) -> Generator[None]:
+        """While it is put on record as running; what became of an earlier try is known then."""
+        self._claimed.pop(task_id, None)
+        try:
+            yield
+        except StoreAway:
+            self._claimed[task_id] = claimed
+            raise
+
+    async def see_to(self, worker_id: str, running: Container[str]) -> None:
+        """Give back what was claimed, and end what was started."""
+        noted = [*self._claimed]  # before the look at the record, which knows of all of them
+        if not noted:
+            return
+        for task in await self._store.tasks_of_worker(worker_id):
+            if task.id not in self._claimed or task.id in running:
+                continue
+            if self._claimed[task.id]:
+                await self._store.requeue(task.id, task.attempt, _REASON)
+                continue
+            ending = Ending.failed(ErrorKind.SPAWN, _REASON)
+            if ended := await self._store.finish(task.id, task.attempt, ending):
+                leave_result(self._home, ended)
+        for task_id in noted:
+            self._claimed.pop(task_id, None)

@@ -144,12 +144,12 @@ def test_closing_the_window_leaves_the_job_alone(backburner: Program, shell: str
 
 def test_what_a_program_switched_on_is_taken_back(backburner: Program) -> None:
     """The other screen, mouse reports, a hidden cursor: the shell that comes after has none."""
-    line = r"printf '\033[?1049h\033[?25l\033[?1000h on'; cat"
+    line = r"printf '\033[?1049h\033[?25l\033[?1000h drawn'; cat"
     backburner("run", "--pty", "--id", "full", "--", line)
     with backburner.in_terminal("attach", "full") as terminal:
-        terminal.read_until(" on")
+        terminal.read_until("drawn")
         terminal.type(LEAVE)
-        end = terminal.read_to_end().partition(" on")[2]
+        end = terminal.read_to_end().partition("drawn")[2]
     assert "\x1b[?1049l" in end
     assert "\x1b[?25h" in end
     assert "\x1b[?1000l" in end

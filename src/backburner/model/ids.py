@@ -4,7 +4,6 @@ Not guessable, and a prefix is enough for a person. A caller may choose an id of
 a start idempotent; it is a folder name too, so the alphabet is narrow.
 """
 
-import base64
 import hashlib
 import os
 import re
@@ -12,8 +11,8 @@ import re
 ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 PREFIX = "bg_"
 _LENGTH = 16
-_BYTES = 5 * _LENGTH // 8
-_CROCKFORD = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", ALPHABET.encode())
+_OF_BYTE = 8 * ALPHABET.encode()
+"""The character that a random byte stands for."""
 _CHOSEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 
 
@@ -29,7 +28,7 @@ def new_id() -> str:
         try:
             return _ready.pop()  # by one thread only, whatever others do
         except IndexError:
-            text = base64.b32encode(os.urandom(_BYTES * _AT_ONCE)).translate(_CROCKFORD).decode()
+            text = os.urandom(_LENGTH * _AT_ONCE).translate(_OF_BYTE).decode()
             _ready.extend(PREFIX + text[at : at + _LENGTH] for at in range(0, len(text), _LENGTH))
 
 

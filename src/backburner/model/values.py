@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
@@ -14,6 +15,21 @@ def _made(of: type[T]) -> type[T]:
         if vars(of).get(name) is None:  # also where Python says so: with an __eq__ of its own
             setattr(made, name, method)
     return made
+
+
+def changed(old: T, /, **changes: Any) -> T:
+    """As `dataclasses.replace`, which takes three times as long for a value of forty fields."""
+    held, places = _layout(old.__class__)
+    new = [*held(old)]
+    for name, given in changes.items():
+        new[places[name]] = given
+    return old.__class__(*new)
+
+
+@cache
+def _layout(of: type[Any]) -> tuple[Callable[[Any], Any], dict[str, int]]:
+    names = [each.name for each in fields(of)]
+    return attrgetter(*names), {name: place for place, name in enumerate(names)}
 
 
 def _getter(names: list[str]) -> Callable[[Any], Any]:

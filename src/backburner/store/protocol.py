@@ -7,7 +7,7 @@ does not hold changes nothing and answers None. When a method returns, the chang
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from backburner.model.channels import Channel
 from backburner.model.clock import Instant
@@ -25,6 +25,9 @@ from backburner.store.news import Listener, News
 from backburner.store.schedules import ScheduleStore
 from backburner.store.telling import Telling
 from backburner.store.tokens import TokenStore
+
+if TYPE_CHECKING:
+    from asyncio import Future
 
 
 @value
@@ -179,8 +182,11 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
         output: Output | None = None,
         leftovers: int = 0,
         usage: Mapping[str, int] | None = None,
+        begun: Task | None = None,
     ) -> Awaitable[Task | None]:
-        """Any active state → the ending; tells the session.
+        """Any active state → the ending; tells the session. It is quicker with the task as it was
+
+        ``begun``, which is what `begin` or `claim` has answered.
 
         To be awaited at once, or followed as a future: who stops waiting does not undo it.
         """
@@ -203,7 +209,7 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
         limit: int | None,
         parked: bool = False,
         began_at: Instant | None = None,
-    ) -> Awaitable[tuple[Task, bool]]:
+    ) -> "Future[tuple[Task, bool]]":
         """Write a task that runs in the caller's process, from now on or since ``began_at``;
 
         perhaps as a parked call.
@@ -212,7 +218,8 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
         that is there, anything else is a Conflict. LimitReached above ``limit`` active ones of its
         kind in its session, parked calls and others each counted for themselves; and where as many
         of its owner run as may, but for parked calls, which run already. To be awaited as `finish`
-        is.
+        is; who is cancelled meanwhile hears so when it is done, because what is on disk as running
+        has to run.
         """
         ...
 

@@ -54,7 +54,7 @@ class Archivist:
         if not self._handing_over:  # they are woken once for all of one turn of the loop
             self._handing_over = True
             self._loop.call_soon(self._hand_over)
-        self._arriving[hash(folder) % _THREADS].append((partial(work, folder), then))
+        self._arriving[hash(folder.path) % _THREADS].append((partial(work, folder), then))
 
     def _start(self) -> None:
         for _ in range(_THREADS):

@@ -95,7 +95,7 @@ class Finishing:
         assert run.folder is not None
         outcome = run.outcome
         images, usage = (outcome.images, outcome.usage) if outcome is not None else ((), None)
-        end = _End(ending, Output(*run.log.close()), usage)
+        end = _End(ending, Output(*run.close_log()), usage)
         self._archivist.do(
             run.folder,
             partial(put_all, result_document(ending, outcome), images, self._settings),
@@ -115,7 +115,12 @@ class Finishing:
     def _write(self, run: Run, end: _End) -> Awaitable[Task | None]:
         assert run.task is not None
         return self._store.finish(
-            run.task.id, run.task.attempt, end.ending, output=end.output, usage=end.usage
+            run.task.id,
+            run.task.attempt,
+            end.ending,
+            output=end.output,
+            usage=end.usage,
+            begun=run.task,
         )
 
     def _recorded(self, run: Run, end: _End, recording: "asyncio.Future[Task | None]") -> None:

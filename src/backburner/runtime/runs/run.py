@@ -18,6 +18,7 @@ from backburner.model.outcome import Outcome
 from backburner.model.states import ErrorKind
 from backburner.model.task import EndedFor, NewTask, Progress, Task
 from backburner.runtime.runs.sink import RunSink
+from backburner.work.log.bounds import LogBounds
 from backburner.work.runlog import RunLog
 from backburner.work.tools import prints
 from backburner.work.tools.context import Context
@@ -31,6 +32,10 @@ Work = Callable[[Context], Awaitable[Outcome | Failure]]
 
 _CANCEL_AGAIN_S = 1.0
 _making = threading.Lock()
+
+_CLOSED = RunLog(LogBounds(0, 0))
+"""Of runs that have ended without a word: their threads have nothing to say any more."""
+_CLOSED.close()
 
 
 class Run:
@@ -81,11 +86,29 @@ class Run:
 
     @property
     def log(self) -> RunLog:
-        """What it writes; made when it writes something, or is put on record."""
+        """What it writes; made when it writes something."""
         if self._log is None:
             with _making:  # its threads may write at once
-                self._log = self._log or RunLog(self._worker.bounds)
+                if self._log is None:
+                    log = RunLog(self._worker.bounds)
+                    if self.folder is not None:
+                        log.keep_in(self.folder)
+                    self._log = log
         return self._log
+
+    def keep_in(self, folder: AttemptFolder) -> None:
+        """It is on record: what it writes goes into this folder."""
+        with _making:
+            self.folder = folder
+            if self._log is not None:
+                self._log.keep_in(folder)
+
+    def close_log(self) -> tuple[int, int]:
+        """It is over: how many bytes it has written, and how many of those are gone."""
+        with _making:
+            if self._log is None:
+                self._log = _CLOSED
+        return self._log.close()
 
     def begin(self, work: Work) -> "asyncio.Task[Outcome | Failure]":
         """Let it run."""

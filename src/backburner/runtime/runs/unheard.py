@@ -4,17 +4,33 @@ Whoever waited for that answer was told of an error, and nothing has begun; but 
 worker for the one who has it, for as long as it lives.
 """
 
-import contextlib
-from collections.abc import Container, Generator
+from collections.abc import Container
 
 from backburner.model.ending import Ending
 from backburner.model.errors import StoreAway
 from backburner.model.home import Home
 from backburner.model.states import ErrorKind
+from backburner.model.values import value
 from backburner.runtime.unstarted import leave_result
 from backburner.store.protocol import Store
 
 _REASON = "the database was lost before it could be begun"
+
+
+@value
+class _Writing:
+    """One of them. A class, since a generator takes three times as long, for each run."""
+
+    noted: dict[str, bool]
+    task_id: str
+    claimed: bool
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: object, __: object) -> None:
+        if isinstance(error, StoreAway):
+            self.noted[self.task_id] = self.claimed
 
 
 class Unheard:
@@ -26,15 +42,10 @@ class Unheard:
         self._claimed: dict[str, bool] = {}
         """By id, whether it was waiting in the record, and not started here."""
 
-    @contextlib.contextmanager
-    def writing(self, task_id: str, *, claimed: bool) -> Generator[None]:
+    def writing(self, task_id: str, *, claimed: bool) -> "_Writing":
         """While it is put on record as running; what became of an earlier try is known then."""
         self._claimed.pop(task_id, None)
-        try:
-            yield
-        except StoreAway:
-            self._claimed[task_id] = claimed
-            raise
+        return _Writing(self._claimed, task_id, claimed)
 
     async def see_to(self, worker_id: str, running: Container[str]) -> None:
         """Give back what was claimed, and end what was started."""

@@ -10,7 +10,6 @@ other nodes of a shared record (`dead_nodes`).
 import asyncio
 import logging
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from backburner.model.ending import Ending
@@ -134,12 +133,14 @@ class RunWorker:
         try:
             await self._presence.begin(importable=bool(new.spec.get("reference")))
             place = place_of(self._presence.worker)
-            begun = asyncio.ensure_future(self.store.begin(new, place, limit=limit))
+            begun = self.store.begin(new, place, limit=limit)
             if fresh:
                 self._finishing.prepare(self.home.attempt(new.id, 1))
-            begun.add_done_callback(partial(self._begun, run, work))
-            with self._unheard.writing(new.id, claimed=False):
-                task, _ = await whole(begun)
+            try:
+                with self._unheard.writing(new.id, claimed=False):
+                    task, _ = await begun
+            finally:
+                self._begun(run, work, begun)
         except BackburnerError:
             if fresh:
                 self._finishing.put_away(self.home.attempt(new.id, 1))
@@ -168,8 +169,10 @@ class RunWorker:
 
     def _begun(self, run: Run, work: Work, begun: "asyncio.Future[tuple[Task, bool]]") -> None:
         """What is on disk as running has to run, also when nobody waits for it any more."""
-        if not begun.cancelled() and begun.exception() is None and begun.result()[1]:
-            self._go(run, begun.result()[0], work)
+        if begun.done() and begun.exception() is None:
+            task, is_new = begun.result()
+            if is_new:
+                self._go(run, task, work)
 
     def _go(self, run: Run, task: Task, work: Work) -> None:
         self.take_on(run, task)
@@ -195,9 +198,8 @@ class RunWorker:
         self._drafts.discard(run)
         run.task = task
         run.context.task = task.id
-        run.folder = self.home.attempt(task.id, task.attempt)
+        run.keep_in(self.home.attempt(task.id, task.attempt))
         self._runs[task.id] = run
-        run.log.keep_in(run.folder)
         if run.stops_heard != self._stops_heard:
             self._bell.set()  # a stop that came meanwhile is heard now
 
@@ -432,7 +434,7 @@ class RunWorker:
         run.work.cancel()
         run.quiet()
         await asyncio.wait([run.work], timeout=_CLOSING_S)
-        run.log.close()
+        run.close_log()
         return True
 
     async def _let_go(self, task: Task) -> None:

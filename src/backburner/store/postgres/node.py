@@ -205,6 +205,7 @@ class NodeStore(PostgresStore):
         output: Output | None = None,
         leftovers: int = 0,
         usage: Mapping[str, int] | None = None,
+        begun: Task | None = None,
     ) -> Awaitable[Task | None]:
         end = partial(
             super().finish,
@@ -214,6 +215,7 @@ class NodeStore(PostgresStore):
             output=output,
             leftovers=leftovers,
             usage=usage,
+            begun=begun,
         )
         ending_it = asyncio.create_task(self._finish(task_id, attempt, end))
         self._endings.add(ending_it)

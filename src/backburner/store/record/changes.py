@@ -1,8 +1,8 @@
 """What the changes of every noun share: one operation is one transaction of the writer."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from backburner.model.events import EventKind
 from backburner.model.task import Task
@@ -10,6 +10,9 @@ from backburner.store.record.leases import LeaseClock
 from backburner.store.record.reads import Looking
 from backburner.store.record.together import Together
 from backburner.store.record.transaction import Statements
+
+if TYPE_CHECKING:
+    from asyncio import Future
 
 Order = TypeVar("Order")
 Result = TypeVar("Result")
@@ -33,7 +36,7 @@ class Writing(Protocol):
         """
         ...
 
-    def write_together(self, kind: Together[Order, Result], order: Order) -> Awaitable[Result]:
+    def write_together(self, kind: Together[Order, Result], order: Order) -> "Future[Result]":
         """The same for one of a kind, which may share its statements with others.
 
         Who gives up waiting does not undo the write.

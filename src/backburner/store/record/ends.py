@@ -1,31 +1,30 @@
 """The ends of tasks, many at once: each with its event and its signal, in one transaction."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from backburner.model import clock
 from backburner.model.clock import Instant
-from backburner.model.ending import Ending
+from backburner.model.ending import Ending, TaskError
 from backburner.model.errors import StoreError
 from backburner.model.events import EventKind
 from backburner.model.signals import END_SIGNALS, NewSignal, SignalState, activity_key, end_key
 from backburner.model.states import State, sources
 from backburner.model.task import Task
 from backburner.model.telling import end_text
-from backburner.model.values import value
+from backburner.model.values import changed, value
 from backburner.model.wake import IF_PARKED, Wake, wake_of
 from backburner.store.protocol import Output
-from backburner.store.record.rows import (
-    change_row,
-    ending_columns,
-    to_json,
-    to_task,
-)
+from backburner.store.record.rows import to_json, to_task
 from backburner.store.record.together import Together
-from backburner.store.record.transaction import Statements, ending_data, telling
+from backburner.store.record.transaction import Row, Statements, ending_data, telling
 
 _SOURCES = {state: sources(state) for state in State}
+
+AT_ITS_START = 2
+"""So many events a task has that was made and has started, and to which nothing else happened."""
 
 
 @value
@@ -38,6 +37,9 @@ class End:
     output: Output | None = None
     leftovers: int = 0
     usage: Mapping[str, int] | None = None
+    begun: Task | None = None
+    """As it was when it began, where whoever ends it knows: to read it again takes a third of what
+    an end does, and most have not changed."""
 
 
 def end_task(run: Statements, end: End) -> Task | None:
@@ -52,18 +54,22 @@ def end_tasks(run: Statements, ends: Sequence[End]) -> list[Task | None]:
     No task twice.
     """
     now = clock.now()
-    wanted = [[end.task, end.attempt, _SOURCES[end.ending.state]] for end in ends]
-    found = run.found("tasks_to_end", now=now, wanted=wanted)
-    if not found:
-        return [None] * len(ends)
+    wanted = [
+        [end.task, end.attempt, _SOURCES[end.ending.state], end.begun and AT_ITS_START]
+        for end in ends
+    ]
     of_owner: dict[str, list[_MayEnd]] = {}
-    for may_end in found:
-        place: int = may_end[0]
-        asked, count, finished_at, *row = may_end[1:]
-        change_row(row, finished_at=finished_at, **_changes(run, ends[place]))
-        task = to_task((*row, SignalState.PENDING, None, None, None))
+    for place, *read in run.found("tasks_to_end", wanted=wanted):
+        end: End = ends[place]
+        if read:
+            asked, events, *row = read
+            before = to_task((*row, None, None, None, None))
+        else:
+            assert end.begun is not None
+            asked, events, before = False, AT_ITS_START, end.begun
+        task, columns = _ended(run, before, end, now)
         of_owner.setdefault(task.owner, []).append(
-            _MayEnd(place, task, row, asked=bool(asked), events=count)
+            _MayEnd(place, task, columns, asked=bool(asked), events=events)
         )
     ended: dict[int, Task] = {}
     for owner, theirs in of_owner.items():
@@ -78,7 +84,8 @@ class _MayEnd:
 
     place: int
     task: Task
-    row: Sequence[Any]
+    columns: Row
+    """What is written; in the order of `tasks_end`."""
     asked: bool
     events: int
 
@@ -92,7 +99,7 @@ def _end_of_owner(
     signals: list[Sequence[Any]] = []
     for each in theirs:
         end, task = ends[each.place], each.task
-        rows.append(ending_columns(each.row))
+        rows.append(each.columns)
         data = ending_data(end.ending, end.leftovers)
         events.append((task.seq, each.events + 1, now, EventKind.FINISHED, to_json(data)))
         run.happens(task.id, EventKind.FINISHED)
@@ -117,25 +124,38 @@ def _told(task: Task, state: SignalState | None) -> Task:
 ENDS = Together(end_tasks, subject=lambda end: end.task, turn=0)
 
 
-def _changes(run: Statements, end: End) -> dict[str, Any]:
-    """What an end writes; a result, counts or sizes that were noted before stay."""
-    ending, error = end.ending, end.ending.error
-    changes: dict[str, Any] = {
-        "state": ending.state,
-        "exit_code": ending.exit_code,
-        "error_kind": error.kind if error else None,
-        "error_message": run.kept(error.message) if error else None,
-        "summary": ending.summary and run.kept(ending.summary),
-        "leftovers": end.leftovers,
-    }
-    if ending.result is not None:
-        changes["result"] = run.kept(to_json(ending.result))
-    if end.usage is not None:
-        changes["usage"] = run.kept(to_json(dict(end.usage)))
-    if end.output is not None:
-        changes["output_bytes"] = end.output.total
-        changes["dropped_bytes"] = end.output.dropped
-    return changes
+def _ended(run: Statements, task: Task, end: End, now: Instant) -> tuple[Task, Row]:
+    """The task with its end, and what of that is written; a result, counts or sizes that were noted
+
+    before stay. A clock that was set back ends none before its start.
+    """
+    ending, error, output = end.ending, end.ending.error, end.output
+    at = max(now, task.created_at, task.started_at or 0)
+    message = run.kept(error.message) if error else None
+    summary = ending.summary and run.kept(ending.summary)
+    result = None if ending.result is None else run.kept(to_json(ending.result))
+    usage = None if end.usage is None else run.kept(to_json(dict(end.usage)))
+    total, dropped = (output.total, output.dropped) if output else (None, None)
+    kind = error.kind if error else None
+    columns = (
+        task.seq, ending.state, at, ending.exit_code, kind, message, summary, result, usage,
+        end.leftovers, total, dropped,
+    )  # fmt: skip
+    ended = changed(
+        task,
+        state=ending.state,
+        finished_at=at,
+        exit_code=ending.exit_code,
+        error=TaskError(kind, message) if kind and message is not None else None,
+        summary=summary,
+        result=task.result if result is None else json.loads(result),
+        usage=task.usage if usage is None else json.loads(usage),
+        leftovers=end.leftovers,
+        output_bytes=task.output_bytes if total is None else total,
+        dropped_bytes=task.dropped_bytes if dropped is None else dropped,
+        signal_state=SignalState.PENDING,
+    )
+    return ended, columns
 
 
 def _signal(run: Statements, task: Task, ending: Ending, data: dict[str, Any]) -> NewSignal | None:

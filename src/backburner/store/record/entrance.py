@@ -48,6 +48,17 @@ class Asked(Waiting):
             self.future.set_result(self.result)
 
 
+class Whole(asyncio.Future[Any]):
+    """Of a kind that is `whole`. What cannot be cancelled goes on to its end, and whoever was
+
+    cancelled while they waited for it hears so then.
+    """
+
+    def cancel(self, msg: Any = None) -> bool:  # noqa: ARG002 - as futures have it
+        """Not this one."""
+        return False
+
+
 class Spoilt(Exception):
     """An operation has failed after it had changed something, which must not be committed."""
 
@@ -75,7 +86,9 @@ class Entrance:
         owner: str | None = None,
     ) -> asyncio.Future[Any]:
         """One more is to be done. With no kind the order is what is called with the statements."""
-        future: asyncio.Future[Any] = self._loop.create_future()
+        future: asyncio.Future[Any] = (
+            Whole(loop=self._loop) if kind and kind.whole else self._loop.create_future()
+        )
         with self._lock:  # nothing may queue up behind the end, where nobody would answer
             if self._closed:
                 raise StoreClosed("the record is closed", remedy="open it again")

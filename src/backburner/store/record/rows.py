@@ -1,7 +1,7 @@
 """Between rows and values: the one place that knows the order of the columns."""
 
 import json
-from operator import itemgetter
+from collections.abc import Callable
 from typing import Any
 
 from backburner.model.channels import Channel, ChannelKind
@@ -78,7 +78,7 @@ LIGHT_TASK = JOINED_TASK.replace("t.result,", "NULL,")
 """The same without results, each of which may be a megabyte, for an answer of many."""
 
 TASK_COLUMNS = ", ".join(f"t.{name}" for name in _COLUMNS)
-"""For a SELECT that makes a row before it is one: see `change_row`."""
+"""For a SELECT without a join."""
 
 CHANGED_TASK = ", ".join([*_COLUMNS, "NULL", "NULL", "NULL", "NULL"])
 """For a RETURNING, which cannot join."""
@@ -98,32 +98,26 @@ MESSAGE = "t.id, m.number, m.text, m.sent_at, coalesce(m.taken, t.attempt)"
 """For a SELECT that joins the message `m` with its task `t`."""
 
 
-_PLACES = {name: place for place, name in enumerate(_COLUMNS)}
+def _encoder() -> Callable[[Any], str]:
+    """An encoder that is made once: the library makes one for each call, which takes longer than
 
-ending_columns = itemgetter(
-    *map(
-        _PLACES.__getitem__,
-        (
-            "seq", "state", "finished_at", "exit_code", "error_kind", "error_message", "summary",
-            "result", "usage", "leftovers", "output_bytes", "dropped_bytes",
-        ),
-    )
-)  # fmt: skip
-"""Of a row, what an end writes; in the order of `tasks_end`."""
-
-
-def change_row(row: list[Any], **changes: Any) -> None:
-    """Put these into a row of TASK_COLUMNS, as they are about to be written."""
-    for name, value in changes.items():
-        row[_PLACES[name]] = value
+    to encode what is short. One that contains itself is a RecursionError.
+    """
+    plain = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    make: Any = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return plain.encode
+    quoted = json.encoder.encode_basestring
+    pieces = make(None, plain.default, quoted, None, ":", ",", False, False, False)
+    return lambda value: "".join(pieces(value, 0))
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_encode = _encoder()
 
 
 def to_json(value: Any) -> str:
     """Compact JSON; anything that is no JSON is an error of the caller."""
-    return _ENCODER.encode(value)
+    return _encode(value)
 
 
 def from_database(text: str) -> Any:

@@ -1,9 +1,10 @@
 """The changes of runs: tasks that an application carries out in itself, and those applications."""
 
 import itertools
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from backburner.model import clock
 from backburner.model.clock import Instant
@@ -19,6 +20,9 @@ from backburner.store.record.rows import from_database, to_json
 from backburner.store.record.together import Together
 from backburner.store.record.transaction import Statements
 
+if TYPE_CHECKING:
+    from asyncio import Future
+
 
 class RunChanges(Changes):
     """See `backburner.store.protocol.Store` for what each method promises."""
@@ -31,10 +35,15 @@ class RunChanges(Changes):
         limit: int | None,
         parked: bool = False,
         began_at: Instant | None = None,
-    ) -> "Awaitable[Begun]":
-        started = to_json({"attempt": 1, **self._where})
-        begin = Begin(task, to_json(task.spec), place, limit, parked, began_at, started)
+    ) -> "Future[Begun]":
+        spec = to_json(task.spec)
+        begin = Begin(task, spec, place, limit, parked, began_at, self._started)
         return self._writer.write_together(BEGINS, begin)
+
+    @cached_property
+    def _started(self) -> str:
+        """What the event of a start says."""
+        return to_json({"attempt": 1, **self._where})
 
     async def park(self, task_id: str, attempt: int) -> Task | None:
         return await self._change(
@@ -142,7 +151,7 @@ def _begin_of_owner(run: Statements, theirs: Sequence[tuple[Task, Begin]], now: 
     run.many("events_insert", rows=events)
 
 
-BEGINS = Together(begin_tasks, subject=lambda begin: begin.task.id, turn=1)
+BEGINS = Together(begin_tasks, subject=lambda begin: begin.task.id, turn=1, whole=True)
 
 
 def _there_already(run: Statements, begin: Begin) -> Begun | Exception:

@@ -80,9 +80,10 @@ class TaskChanges(Changes):
         output: Output | None = None,
         leftovers: int = 0,
         usage: Mapping[str, int] | None = None,
+        begun: Task | None = None,
     ) -> Awaitable[Task | None]:
         return self._writer.write_together(
-            ENDS, End(task_id, attempt, ending, output, leftovers, usage)
+            ENDS, End(task_id, attempt, ending, output, leftovers, usage, begun)
         )
 
     async def request_stop(self, task_id: str, scope: Scope, grace_s: float) -> Task | None:

@@ -30,6 +30,8 @@ class Together(Generic[Order, Answer]):
     turn: int
     """Which kind goes first of those that wait beside each other. None of them is answered yet, so
     their callers cannot tell; an end before a begin leaves room for it."""
+    whole: bool = False
+    """Who waits for it is cancelled when it is done, and not before: something has to follow."""
     lazy: bool = False
     """It may be answered before it is on disk: what a crash of the database takes with it is done
     anew. Whatever is committed later is on disk after it."""

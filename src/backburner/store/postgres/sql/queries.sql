@@ -172,26 +172,27 @@ RETURNING events, {changed};
 
 -- name: tasks_to_end
 -- Those of many that may end as they are said to: the place in the list, whether it has asked, how
--- many events it has, and when it ends: a clock that was set back ends none before its start.
+-- many events it has, and the row.
 WITH w AS MATERIALIZED (
     SELECT place, value ->> 0 AS id, (value ->> 1)::bigint AS attempt, value -> 2 AS states
     FROM jsonb_array_elements(:wanted::jsonb) WITH ORDINALITY given (value, place))
-SELECT w.place - 1, EXISTS (SELECT 1 FROM question q WHERE q.task = t.seq), t.events,
-       greatest(:now, t.created_at, t.started_at), {columns}
+SELECT w.place - 1, EXISTS (SELECT 1 FROM question q WHERE q.task = t.seq), t.events, {columns}
 FROM w JOIN task t ON t.id = w.id
 WHERE t.attempt = w.attempt AND w.states ? t.state
 ORDER BY w.place;
 
 -- name: tasks_end
--- Active states → the endings. Not 0 where the engine may have a job of it that nobody has fetched.
+-- Active states → the endings. What was noted before stays where the ending says nothing of it. Not 0 where the engine may have a job of it that nobody has fetched.
 WITH e AS MATERIALIZED (
     SELECT (value ->> 0)::bigint AS seq, value FROM jsonb_array_elements(:rows::jsonb) given (value))
 UPDATE task SET state = e.value ->> 1, finished_at = (e.value ->> 2)::bigint,
                 exit_code = (e.value ->> 3)::bigint, error_kind = e.value ->> 4,
-                error_message = e.value ->> 5, summary = e.value ->> 6, result = e.value ->> 7,
-                usage = e.value ->> 8, leftovers = (e.value ->> 9)::bigint,
-                output_bytes = (e.value ->> 10)::bigint,
-                dropped_bytes = (e.value ->> 11)::bigint, events = events + 1
+                error_message = e.value ->> 5, summary = e.value ->> 6,
+                result = coalesce(e.value ->> 7, task.result),
+                usage = coalesce(e.value ->> 8, task.usage), leftovers = (e.value ->> 9)::bigint,
+                output_bytes = coalesce((e.value ->> 10)::bigint, task.output_bytes),
+                dropped_bytes = coalesce((e.value ->> 11)::bigint, task.dropped_bytes),
+                events = events + 1
 FROM e WHERE task.seq = e.seq
 RETURNING task.id, task.attempt, CASE WHEN task.node IS NULL OR task.attempt > 1 THEN task.let_in ELSE 0 END;
 

@@ -164,20 +164,20 @@ RETURNING events, {changed};
 
 -- name: tasks_to_end
 -- Those of many that may end as they are said to: the place in the list, whether it has asked, how
--- many events it has, and when it ends: a clock that was set back ends none before its start.
-SELECT json_group_array(json_array(
-    w.key, EXISTS (SELECT 1 FROM question q WHERE q.task = t.seq), t.events,
-    max(:now, t.created_at, coalesce(t.started_at, 0)), {columns}))
+-- many events it has, and the row; the place alone where it has as many events as the caller knows of.
+SELECT json_group_array(json(CASE t.events WHEN w.value ->> 3 THEN json_array(w.key) ELSE json_array(
+    w.key, EXISTS (SELECT 1 FROM question q WHERE q.task = t.seq), t.events, {columns}) END))
 FROM jsonb_each(:wanted) w CROSS JOIN task t ON t.id = w.value ->> 0
 WHERE t.attempt = w.value ->> 1 AND t.state IN (SELECT value FROM json_each(w.value, '$[2]'));
 
 -- name: tasks_end
--- Active states → the endings.
+-- Active states → the endings. What was noted before stays where the ending says nothing of it.
 UPDATE task SET state = e.value ->> 1, finished_at = e.value ->> 2, exit_code = e.value ->> 3,
                 error_kind = e.value ->> 4, error_message = e.value ->> 5,
-                summary = e.value ->> 6, result = e.value ->> 7, usage = e.value ->> 8,
-                leftovers = e.value ->> 9, output_bytes = e.value ->> 10,
-                dropped_bytes = e.value ->> 11, events = events + 1
+                summary = e.value ->> 6, result = coalesce(e.value ->> 7, result),
+                usage = coalesce(e.value ->> 8, usage), leftovers = e.value ->> 9,
+                output_bytes = coalesce(e.value ->> 10, output_bytes),
+                dropped_bytes = coalesce(e.value ->> 11, dropped_bytes), events = events + 1
 FROM jsonb_each(:rows) e WHERE task.seq = e.value ->> 0;
 
 -- name: task_request_stop

@@ -1,7 +1,7 @@
 """The files that every end of a run leaves (E4): output.log and result.json, beside the event loop.
 
 They are in place before the record tells of the end, so whoever hears of it finds them. To make a
-file costs as much as a durable commit, so threads do it while the loop goes on.
+file costs as much as a durable commit, so a thread does it while the loop goes on.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ import json
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -25,65 +24,50 @@ Work = Callable[[AttemptFolder], Sequence[str]]
 
 Told = Callable[[Sequence[str]], None]
 
-_Item = tuple[Callable[[], Sequence[str]], Told | None]
-
-_BATCH = 16
-"""As many are told together at most: the first of them waits for the last."""
-
-_THREADS = 2
-"""What takes its time is the file system, which makes files in two folders at once."""
+_Item = tuple[AttemptFolder, Work, Told | None]
 
 
 class Archivist:
-    """A few threads that write, started when they are first needed.
+    """A thread that writes, started when it is first needed.
 
-    What concerns one folder is done by one of them, in its order.
+    One: folders are made in one place, for which two would wait in turn. It is handed all that one
+    turn of the loop has for it, and tells of it in one go: what goes on together comes to the
+    record together.
     """
 
     def __init__(self) -> None:
-        self._arriving: list[list[_Item]] = [[] for _ in range(_THREADS)]
-        self._queues: list[SimpleQueue[list[_Item] | None]] = []
-        self._threads: list[threading.Thread] = []
-        self._handing_over = False
+        self._arriving: list[_Item] = []
+        self._queue: SimpleQueue[list[_Item] | None] = SimpleQueue()
+        self._thread: threading.Thread | None = None
         self._loop = asyncio.get_running_loop()
 
     def do(self, folder: AttemptFolder, work: Work, then: Told | None = None) -> None:
-        """Have it done by one of them. ``then`` is called in the event loop, whatever happens."""
-        if not self._threads:
-            self._start()
-        if not self._handing_over:  # they are woken once for all of one turn of the loop
-            self._handing_over = True
+        """Have it done, in its turn. ``then`` is called in the event loop, whatever happens."""
+        if not self._arriving:
             self._loop.call_soon(self._hand_over)
-        self._arriving[hash(folder.path) % _THREADS].append((partial(work, folder), then))
-
-    def _start(self) -> None:
-        for _ in range(_THREADS):
-            queue: SimpleQueue[list[_Item] | None] = SimpleQueue()
-            thread = threading.Thread(
-                target=self._run, args=[queue], name="backburner-archivist", daemon=True
-            )
-            thread.start()
-            self._queues.append(queue)
-            self._threads.append(thread)
+        self._arriving.append((folder, work, then))
 
     def _hand_over(self) -> None:
-        self._handing_over = False
-        for number, queue in enumerate(self._queues):
-            items, self._arriving[number] = self._arriving[number], []
-            for at in range(0, len(items), _BATCH):
-                queue.put(items[at : at + _BATCH])
+        if not self._arriving:
+            return  # it was closed meanwhile
+        if self._thread is None:
+            self._thread = threading.Thread(
+                target=self._run, name="backburner-archivist", daemon=True
+            )
+            self._thread.start()
+        self._queue.put(self._arriving)
+        self._arriving = []
 
     def close(self) -> None:
         """Write what waits, then stop."""
         self._hand_over()
-        for queue in self._queues:
-            queue.put(None)
-        for thread in self._threads:
-            thread.join()
-        self._queues, self._threads = [], []
+        if self._thread is not None:
+            self._queue.put(None)
+            self._thread.join()
+            self._thread = None
 
-    def _run(self, queue: "SimpleQueue[list[_Item] | None]") -> None:
-        while (items := queue.get()) is not None:
+    def _run(self) -> None:
+        while (items := self._queue.get()) is not None:
             done = [told for item in items if (told := _done(item)) is not None]
             if not done:
                 continue
@@ -101,9 +85,9 @@ class Archivist:
 
 def _done(item: _Item) -> tuple[Told, Sequence[str]] | None:
     """Whom to tell of it, and what."""
-    work, then = item
+    folder, work, then = item
     try:
-        complaints = work()
+        complaints = work(folder)
     except Exception as error:  # noqa: BLE001 - all runs depend on this thread
         complaints = [f"its files were not written: {error}"]
     return None if then is None else (then, complaints)

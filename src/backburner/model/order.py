@@ -1,7 +1,7 @@
 """When a task may start: after others, in a queue, before others, again after a failure."""
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, TypeGuard
 
 from backburner.model.clock import Instant, rfc3339
 from backburner.model.ending import Ending
@@ -62,13 +62,13 @@ class Order:
             )
 
 
-def _is_whole(number: object) -> bool:
+def _is_whole(number: object) -> TypeGuard[int]:
     return isinstance(number, int) and not isinstance(number, bool)
 
 
 def check_priority(priority: object) -> None:
     """UsageError where this can be no priority."""
-    if not _is_whole(priority) or not LOWEST <= int(str(priority)) <= HIGHEST:
+    if not _is_whole(priority) or not LOWEST <= priority <= HIGHEST:
         raise UsageError(
             f"{priority!r} cannot be a priority",
             remedy=f"give a number from {LOWEST} to {HIGHEST}; 0 is the usual one",

@@ -47,6 +47,7 @@ from backburner.work.process.wrapper import Launch, problem
 
 Until = Literal["end", "ready"]
 """What can be waited for."""
+_UNTIL = get_args(Until)
 
 _ENDS = frozenset({EventKind.FINISHED})
 _READY_OR_ENDS = frozenset({EventKind.FINISHED, EventKind.READY})
@@ -235,7 +236,7 @@ class TaskService:
 
         NeverReady where it has ended, or ends, before it is ready.
         """
-        if until not in get_args(Until):
+        if until not in _UNTIL:
             raise UsageError(f"{until!r} cannot be waited for", remedy="use end or ready")
         try:
             async with asyncio.timeout(timeout_s):

@@ -13,8 +13,8 @@ from backburner.model.errors import Conflict, LimitReached
 from backburner.model.events import EventKind
 from backburner.model.signals import end_key
 from backburner.model.states import Kind, State
-from backburner.model.task import NewTask, Place, Task
-from backburner.store.protocol import Facts, Scope, Store
+from backburner.model.task import NewTask, Place, Progress, Task
+from backburner.store.protocol import Facts, Output, Scope, Store
 
 HERE = Place("boot", 1, 5, worker="wk_1")
 EVERYTHING = Scope("local")
@@ -138,6 +138,34 @@ async def test_a_silent_one_and_one_that_has_asked_end_among_many(store: Store) 
     states = {signal.key: signal.state for signal in await store.signals(EVERYTHING)}
     assert states.pop(end_key("bg_asks")) == states.pop(end_key("bg_plain")) == "pending"
     assert list(states.values()) == ["dropped"], "nobody has to answer any more"
+
+
+async def test_whoever_knows_how_it_began_is_told_what_the_record_says_of_its_end(
+    store: Store,
+) -> None:
+    """Also where something happened in between."""
+    names = ("bg_plain", "bg_noted", "bg_asked", "bg_parked", "bg_to_stop")
+    known = [(await store.begin(new(each), HERE, limit=None))[0] for each in names]
+    progress = Facts(progress=Progress(1, 2), output=Output(7, 3))
+    assert await store.note("bg_noted", 1, EventKind.PROGRESS, progress)
+    assert await store.ask("bg_asked", 1, "q1", "really?")
+    assert await store.park("bg_parked", 1)
+    assert await store.request_stop("bg_to_stop", EVERYTHING, 5.0)
+    ending = Ending.succeeded(summary="done", result={"a": [1, None]})
+    answers = await at_once(
+        *(store.finish(each.id, 1, ending, usage={"n": 1}, begun=each) for each in known)
+    )
+    for answer in answers:
+        assert answer == await store.get(answer.id), "as it was written"
+        assert (answer.state, answer.result) == (State.SUCCEEDED, {"a": [1, None]})
+    again = await at_once(*(store.finish(each.id, 1, ending, begun=each) for each in known))
+    assert again == [None] * len(known), "it has ended"
+    plain, noted, asked, parked, to_stop = answers
+    assert (plain.progress, plain.output_bytes) == (None, 0)
+    assert (noted.progress, noted.output_bytes) == (Progress(1, 2), 7)
+    assert asked.question is None
+    assert parked.parked_at is not None
+    assert to_stop.stop is not None
 
 
 async def test_e3_an_end_leaves_its_room_to_the_begin_that_waits_with_it(

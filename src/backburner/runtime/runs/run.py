@@ -43,8 +43,8 @@ class Run:
 
     __slots__ = (
         "_alarm", "_grace_ends", "_log", "_loop", "_new", "_over", "_waiters", "_worker",
-        "abandoned", "began", "context", "counted", "ended_for", "folder", "progress", "recording",
-        "sink", "status", "stops_heard", "task", "work",
+        "abandoned", "began", "context", "counted", "deadline", "ended_for", "folder", "progress",
+        "recording", "sink", "status", "stops_heard", "task", "work",
     )  # fmt: skip
 
     def __init__(
@@ -66,6 +66,8 @@ class Run:
         self.status: str | None = None
         self.progress: Progress | None = None
         self._loop = asyncio.get_running_loop()
+        self.deadline: float | None = None
+        """When its time is up, by the loop's clock; see `run_times`."""
         self._alarm: asyncio.TimerHandle | None = None
         self._grace_ends: float | None = None
         self._over: Callable[[Run], None] | None = None
@@ -122,10 +124,6 @@ class Run:
         prints.end()
         self._worker.forget(self)
         self._tell_over()
-
-    def limit(self, seconds: float) -> None:
-        """End it when this time is up."""
-        self._alarm = self._loop.call_later(seconds, self.end, EndedFor.TIMEOUT, 0.0)
 
     # Ending
 
@@ -202,6 +200,7 @@ class Run:
 
     def quiet(self) -> None:
         """No more alarms."""
+        self.deadline = None
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None

@@ -30,6 +30,7 @@ from backburner.runtime.runs.folders import missing_folder
 from backburner.runtime.runs.presence import LockPresence, Presence, place_of
 from backburner.runtime.runs.recovery import copied_hand_over, let_go
 from backburner.runtime.runs.run import Run, Work
+from backburner.runtime.runs.run_times import RunTimes
 from backburner.runtime.runs.unheard import Unheard
 from backburner.runtime.scribe import whole
 from backburner.runtime.unstarted import leave_result
@@ -74,6 +75,7 @@ class RunWorker:
         self._drafts: set[Run] = set()
         """Calls that are not on record."""
         self._runs: dict[str, Run] = {}
+        self._run_times = RunTimes(self._runs)
         self._unheard = Unheard(store, home)
         self._gone_one = asyncio.Event()
         self._places = 0
@@ -365,7 +367,7 @@ class RunWorker:
         """When the call is over, its record is told."""
         run.counted = counted
         if run.new.max_runtime_s is not None:
-            run.limit(run.new.max_runtime_s)
+            self._run_times.limit(run, run.new.max_runtime_s)
         run.when_over(self._over)
 
     def _over(self, run: Run) -> None:
@@ -407,6 +409,7 @@ class RunWorker:
         await asyncio.gather(self._attending, *self._beside, return_exceptions=True)
         await self._cancel_drafts()
         await asyncio.gather(*(self._abandon(run) for run in [*self._runs.values()]))
+        self._run_times.close()
         await self._finishing.close(_CLOSING_S)
         await self._presence.end()
 

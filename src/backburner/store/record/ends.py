@@ -59,9 +59,10 @@ def end_tasks(run: Statements, ends: Sequence[End]) -> list[Task | None]:
         for end in ends
     ]
     of_owner: dict[str, list[_MayEnd]] = {}
-    for place, *read in run.found("tasks_to_end", wanted=wanted):
-        end: End = ends[place]
-        if read:
+    for found in run.found("tasks_to_end", wanted=wanted):
+        place: int = found[0]
+        end = ends[place]
+        if read := found[1:]:
             asked, events, *row = read
             before = to_task((*row, None, None, None, None))
         else:

@@ -339,6 +339,7 @@ def test_x10_an_end_that_is_mixed_up_is_refused(hers: PostgresStore, address: st
             statements.begun()
             with pytest.raises(psycopg.errors.InsufficientPrivilege), statements.acting_for("bob"):
                 statements.many(name, rows=rows)
+                statements.send()
             statements.roll_back()
         statements.command(b"BEGIN")
         statements.begun()

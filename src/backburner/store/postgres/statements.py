@@ -21,6 +21,9 @@ _ACT_FOR = b"SELECT set_config('role', '%s', true), set_config('%s', %%(owner)s,
 )
 _ACT_FOR_ALL = b"SELECT set_config('role', 'none', true)"
 
+_UNANSWERED = frozenset({"event_insert", "events_insert", "jobs_defer"})
+"""Nobody waits for what these give: they go along with the next one, in its round trip."""
+
 
 class Statements(transaction.Statements):
     """Runs the named statements on one connection."""
@@ -33,7 +36,7 @@ class Statements(transaction.Statements):
         """The statements that wrote some of them in this transaction, and what those returned."""
         self.events: list[tuple[str, EventKind]] = []
         """What happened in this transaction to which tasks."""
-        self.before_next: tuple[bytes, dict[str, Any]] | None = None
+        self._unsent: list[tuple[bytes, dict[str, Any]]] = []
         """What is sent together with the next statement, in one round trip."""
         self._acts_for: str | None = None
         self._role_is_known = True
@@ -43,13 +46,13 @@ class Statements(transaction.Statements):
     def begun(self) -> None:
         """A transaction has begun."""
         self.ran.clear()
-        self.before_next = None
+        self._unsent.clear()
         self.events.clear()
         self._acts_for, self._role_is_known = None, True
 
     def rolled_back_to(self, savepoint: bytes) -> None:
         """Undo what was done since; the role may have changed since, too."""
-        self.before_next = None
+        self._unsent.clear()
         self.command(b"ROLLBACK TO " + savepoint)
         self._role_is_known = False
 
@@ -69,15 +72,31 @@ class Statements(transaction.Statements):
         if owner == self._acts_for and self._role_is_known:
             return
         if owner is None:
-            self.before_next = (_ACT_FOR_ALL, {})
+            self.before_next(_ACT_FOR_ALL, {})
         else:
-            self.before_next = (_ACT_FOR, {"owner": held_value(owner)})
+            self.before_next(_ACT_FOR, {"owner": held_value(owner)})
         self._acts_for, self._role_is_known = owner, True
 
     def roll_back(self) -> None:
         """Undo the transaction."""
-        self.before_next = None
+        self._unsent.clear()
         self.command(b"ROLLBACK")
+
+    def commit(self, *last: tuple[bytes, dict[str, Any]]) -> None:
+        """End the transaction, after these."""
+        with self.connection.pipeline():
+            for text, values in (*self._take_unsent(), *last):
+                self.connection.execute(text, values, prepare=True)
+            self.connection.execute(b"COMMIT")
+
+    def before_next(self, text: bytes, values: dict[str, Any]) -> None:
+        """Send this together with the next statement."""
+        self._unsent.append((text, values))
+
+    def send(self) -> None:
+        """What goes wrong with anything that was not sent yet is told now."""
+        if self._unsent:
+            self._execute(*self._unsent.pop())
 
     def command(self, text: bytes) -> list[Row]:
         """Run statements that have neither a name nor values; the rows of the last one."""
@@ -85,7 +104,7 @@ class Statements(transaction.Statements):
 
     def rows_of(self, text: bytes) -> list[list[Row]]:
         """The same; the rows of each."""
-        self._send_what_comes_first()
+        self.send()
         cursor = self.connection.execute(text)
         return [[] if each.description is None else each.fetchall() for each in cursor.results()]
 
@@ -131,21 +150,26 @@ class Statements(transaction.Statements):
         return {key: SignalState(state) for key, state, channel in told if channel == INBOX}
 
     def _execute(self, text: bytes, given: dict[str, Any]) -> Cursor:
-        if self.before_next is None:
+        unsent = self._take_unsent()
+        if not unsent:
             return self.connection.execute(text, given, prepare=True)
         with self.connection.pipeline():
-            self._send_what_comes_first()
+            for first, values in unsent:
+                self.connection.execute(first, values, prepare=True)
             return self.connection.execute(text, given, prepare=True)
 
-    def _send_what_comes_first(self) -> None:
-        if self.before_next is not None:
-            command, values = self.before_next
-            self.before_next = None
-            self.connection.execute(command, values, prepare=True)
+    def _take_unsent(self) -> list[tuple[bytes, dict[str, Any]]]:
+        unsent, self._unsent = self._unsent, []
+        return unsent
 
     def _run(self, name: str, given: dict[str, Any]) -> list[Row]:
         statement = query(name)
         text = statement.text if self._acts_for is None else statement.of_tenant
+        if name in _UNANSWERED:
+            self.before_next(text, given)
+            self.changes += 1
+            self.ran.setdefault(name, [])
+            return []
         cursor = self._execute(text, given)
         rows: list[Row] = []
         if cursor.description is not None:

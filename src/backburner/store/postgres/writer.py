@@ -37,7 +37,7 @@ from backburner.store.postgres.connection import (
 from backburner.store.postgres.migrations import WRITERS, refuse_newer
 from backburner.store.postgres.notices import QUIET, news_of
 from backburner.store.postgres.statements import Statements
-from backburner.store.postgres.wake import notify
+from backburner.store.postgres.wake import notices
 from backburner.store.record import transaction
 from backburner.store.record.entrance import Asked, Entrance, Spoilt, answer, carry_out
 from backburner.store.record.together import Together, groups
@@ -50,8 +50,8 @@ _BATCH = 128
 
 _BEGIN = b"BEGIN; %s SELECT format.oldest, format.number, " + clock.QUERY + b" FROM format"
 _SIGN = (
-    b"INSERT INTO commitment (writer, number) VALUES ('%s', %d) ON CONFLICT (writer)"
-    b" DO UPDATE SET number = excluded.number, at = excluded.at; "
+    b"INSERT INTO commitment (writer, number) VALUES (%(writer)s, %(number)s) ON CONFLICT (writer)"
+    b" DO UPDATE SET number = excluded.number, at = excluded.at"
 )
 _WHAT_WAS_SIGNED = (
     b"BEGIN; SELECT pg_advisory_xact_lock(%d);" % WRITERS
@@ -233,11 +233,13 @@ class Writer:
                 self._entrance.settle([], partial(self._changed, None))
             raise
 
-    def _attempt(self, run: Statements, group: list[Asked]) -> None:
+    def _attempt(self, run: Statements, group: list[Asked], *, alone: bool = False) -> None:
         before = run.changes
         try:
             run.act_for(group[0].owner)
             answers = carry_out(run, group)
+            if alone:
+                run.send()  # what goes wrong then is its own fault, and not the next one's
         except psycopg.Error as error:
             if is_lost(error):
                 raise
@@ -252,7 +254,7 @@ class Writer:
         for each in group:
             run.command(b"SAVEPOINT operation")
             try:
-                self._attempt(run, [each])
+                self._attempt(run, [each], alone=True)
             except Spoilt as spoilt:
                 run.rolled_back_to(b"operation")
                 each.error = spoilt.error
@@ -264,8 +266,8 @@ class Writer:
         news, quiet = news_of(run.events, run.ran), run.ran.keys() <= QUIET
         self._number += 1
         try:
-            told = b"" if quiet else notify(run.connection, news)
-            run.command(_SIGN % (self._name, self._number) + told + b"COMMIT")
+            signed = (_SIGN, {"writer": self._name.decode(), "number": self._number})
+            run.commit(signed, *(() if quiet else notices(news)))
         except psycopg.Error as error:
             if not is_lost(error) or not self._has_committed(deadline):
                 raise

@@ -200,7 +200,8 @@ $$;
 -- so that nobody waits for a round trip. What waits for another task in vain goes at once: a machine
 -- ends it.
 CREATE FUNCTION admit(now_at BIGINT, latest BIGINT, ended TEXT[], fresh BIGINT[], reserve BIGINT)
-RETURNS TABLE (id TEXT, attempt BIGINT, route TEXT) LANGUAGE plpgsql AS $$
+RETURNS TABLE (id TEXT, attempt BIGINT, route TEXT) LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan AS $$  -- else some of it is planned anew each time
 DECLARE
     on_route TEXT := '';
     free BIGINT;

@@ -52,8 +52,12 @@ _NOBODY = 0
 class Crew(Protocol):
     """What carries out the work that is brought here."""
 
+    async def begin_now(self, task: Task) -> bool:
+        """Begin it at once. False where nothing of it runs: there was no room, or it was over."""
+        ...
+
     def take_up(self, task: Task) -> None:
-        """Begin it, as soon as there is room."""
+        """Begin what is with this node, as soon as there is room."""
         ...
 
     def unfit(self, task: Task) -> str | None:
@@ -183,24 +187,33 @@ class Station:
 
     async def _carry_to_end(self, job: Job) -> None:
         async with self._feed.of_task(job.task, _OVER) as bell:
-            task = await self._taken(job)
-            if task is None:
-                return
-            self._crew.take_up(task)
+            if not await self._has_begun(job):
+                task = await self._taken(job)
+                if task is None:
+                    return
+                self._crew.take_up(task)
             while True:
                 await bell.wait()
                 bell.clear()
-                if self._carried.get(job) or not await self._is_here(job):
+                if self._carried.get(job) or await self._found(job) is None:
                     break
+
+    async def _has_begun(self, job: Job) -> bool:
+        """Begin it, where nothing is in the way; it need not be taken first, as most need not."""
+        task = await self._found(job)
+        if task is None or self._crew.full or self._crew.unfit(task) is not None:
+            return False
+        return await self._crew.begin_now(task)
 
     def _ended(self, job: Job) -> None:
         if job in self._carried:
             self._carried[job] = True
 
-    async def _is_here(self, job: Job) -> bool:
-        """Whether the record has it so."""
+    async def _found(self, job: Job) -> Task | None:
+        """What the record has of it, while it is not over."""
         task = await insist(lambda: self._store.get(job.task), self._report)
-        return task is not None and task.attempt == job.attempt and not task.state.terminal
+        is_it = task is not None and task.attempt == job.attempt and not task.state.terminal
+        return task if is_it else None
 
     async def _give_back_unheard(self, number: int, heard: Job | None) -> None:
         """The engine was lost while it brought something, which others would have to find."""

@@ -328,6 +328,11 @@ async def test_x10_what_begins_and_ends_together_is_written_for_each_owner_apart
         assert len(await store.signals(Scope(task.owner, "chat"), task=task.id)) == 1
 
 
+def write(statements: Statements, name: str, rows: list[list[Any]]) -> None:
+    statements.many(name, rows=rows)
+    statements.send()
+
+
 def test_x10_an_end_that_is_mixed_up_is_refused(hers: PostgresStore, address: str) -> None:
     with connect(address) as connection:
         statements = Statements(connection)
@@ -338,8 +343,7 @@ def test_x10_an_end_that_is_mixed_up_is_refused(hers: PostgresStore, address: st
             statements.command(b"BEGIN")
             statements.begun()
             with pytest.raises(psycopg.errors.InsufficientPrivilege), statements.acting_for("bob"):
-                statements.many(name, rows=rows)
-                statements.send()
+                write(statements, name, rows)
             statements.roll_back()
         statements.command(b"BEGIN")
         statements.begun()

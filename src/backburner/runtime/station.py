@@ -210,10 +210,7 @@ class Station:
             self._carried[job] = True
 
     async def _found(self, job: Job) -> Task | None:
-        """What the record has of it, while it is not over."""
-        task = await insist(lambda: self._store.get(job.task), self._report)
-        is_it = task is not None and task.attempt == job.attempt and not task.state.terminal
-        return task if is_it else None
+        return await insist(lambda: self._store.find_attempt(job), self._report)
 
     async def _give_back_unheard(self, number: int, heard: Job | None) -> None:
         """The engine was lost while it brought something, which others would have to find."""

@@ -277,8 +277,7 @@ async def test_x10_writes_of_several_owners_in_one_transaction_are_apart(
 ) -> None:
     with connect(address) as connection:
         statements = Statements(connection)
-        statements.command(b"BEGIN")
-        statements.begun()
+        statements.begin()
         for owner, found in (("bob", 0), ("ada", 1), (None, 1), ("bob", 0)):
             statements.act_for(owner)
             assert len(statements.rows("task_get", id=ID)) == found
@@ -340,13 +339,11 @@ def test_x10_an_end_that_is_mixed_up_is_refused(hers: PostgresStore, address: st
             ("events_insert", [[1, 99, 1, "detail", "{}"]]),
             ("tasks_begin", [[99, "bg_x", "ada", "chat", "tool", "t", "{}", 1, *[None] * 8, 0]]),
         ):
-            statements.command(b"BEGIN")
-            statements.begun()
+            statements.begin()
             with pytest.raises(psycopg.errors.InsufficientPrivilege), statements.acting_for("bob"):
                 write(statements, name, rows)
             statements.roll_back()
-        statements.command(b"BEGIN")
-        statements.begun()
+        statements.begin()
         with statements.acting_for("bob"):
             ending = [1, "succeeded", 9, 0, *[None] * 5, 0, 0, 0]
             assert statements.many("tasks_end", rows=[ending]) == []

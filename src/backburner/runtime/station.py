@@ -177,17 +177,17 @@ class Station:
 
     # What is brought
 
-    async def _carry_out(self, job: Job) -> None:
+    async def _carry_out(self, job: Job, task: Task | None) -> None:
         """One job of the engine: it lasts for as long as the attempt is here."""
         self._carried[job] = False
         try:
-            await self._carry_to_end(job)
+            await self._carry_to_end(job, task)
         finally:
             self._carried.pop(job, None)
 
-    async def _carry_to_end(self, job: Job) -> None:
+    async def _carry_to_end(self, job: Job, task: Task | None) -> None:
         async with self._feed.of_task(job.task, _OVER) as bell:
-            if not await self._has_begun(job):
+            if task is None or not await self._has_begun(task):
                 task = await self._taken(job)
                 if task is None:
                     return
@@ -195,13 +195,12 @@ class Station:
             while True:
                 await bell.wait()
                 bell.clear()
-                if self._carried.get(job) or await self._found(job) is None:
+                if self._carried.get(job) or not await self._is_here(job):
                     break
 
-    async def _has_begun(self, job: Job) -> bool:
-        """Begin it, where nothing is in the way; it need not be taken first, as most need not."""
-        task = await self._found(job)
-        if task is None or self._crew.full or self._crew.unfit(task) is not None:
+    async def _has_begun(self, task: Task) -> bool:
+        """Begin it, where nothing is in the way: then it need not be taken first."""
+        if task.state.terminal or self._crew.full or self._crew.unfit(task) is not None:
             return False
         return await self._crew.begin_now(task)
 
@@ -209,8 +208,10 @@ class Station:
         if job in self._carried:
             self._carried[job] = True
 
-    async def _found(self, job: Job) -> Task | None:
-        return await insist(lambda: self._store.find_attempt(job), self._report)
+    async def _is_here(self, job: Job) -> bool:
+        """Whether the record has it so."""
+        task = await insist(lambda: self._store.get(job.task), self._report)
+        return task is not None and task.attempt == job.attempt and not task.state.terminal
 
     async def _give_back_unheard(self, number: int, heard: Job | None) -> None:
         """The engine was lost while it brought something, which others would have to find."""

@@ -110,14 +110,6 @@ class NodeStore(PostgresStore):
         """An attempt is this node's to carry out. None where it is over, or with another one."""
         return await self._writer.write_together(TAKES, Take(job, self._node))
 
-    async def find_attempt(self, job: Job) -> Task | None:
-        """What the record has of it, while it is not over."""
-        rows = await self._look(lambda read: read.rows("task_get", id=job.task))
-        for task in map(to_task, rows):
-            if task.attempt == job.attempt and not task.state.terminal:
-                return task
-        return None
-
     async def heard(self) -> Heard:
         """How this node and the queues stand."""
 

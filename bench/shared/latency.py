@@ -3,16 +3,20 @@
 A command is `date +%s%N`, for both: it prints when it began; a function says so itself. What lies
 in between for ours: a durable commit of the task and its job, the engine's notification, the
 worker's fetch, the claim (durable, so that it never runs twice), and of a command the start of a
-shell that outlives the worker. For Procrastinate: a durable commit of the job, its notification,
-the fetch, the start of the program.
+shell that outlives the worker, in a cgroup of its own. For Procrastinate: a durable commit of the
+job, its notification, the fetch, the start of the program.
+
+To join a cgroup after a pause costs milliseconds of the kernel's own; how many is measured beside.
 """
 
 import asyncio
+import secrets
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 
+from backburner.work.process import cgroup
 from bench.ending import p99_row
 from bench.measure import Effort, Row, Target, in_turn, percentile
 from bench.shared.sides import Ours, TheirSide, both
@@ -21,6 +25,7 @@ from bench.waiting import until
 _COMMAND = ["date", "+%s%N"]
 _AT_MOST = Target("at most", 2.0)
 _NAP_S = 0.005
+_PAUSE_S = 0.03
 
 Moment = Callable[[], Awaitable[float]]
 """Hands over one task; answers how long it took to begin, in seconds."""
@@ -37,6 +42,7 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
                 lambda: _our_command(ours),
                 lambda: _theirs(theirs, output, theirs.app.command(_COMMAND, str(output))),
             )
+            rows[0].notes.append(await _joining_a_cgroup(effort.count(30)))
             rows += await _compared(
                 "a function",
                 effort,
@@ -62,6 +68,27 @@ async def _compared(name: str, effort: Effort, ours: Moment, theirs: Moment) -> 
         pairs.row(f"{name}, hand over to start, p50", "ms", scale=1e3, target=_AT_MOST),
         p99_row(f"{name}, hand over to start, p99", times, count),
     ]
+
+
+async def _joining_a_cgroup(count: int) -> str:
+    """What it costs by itself, with a pause before each as between two commands."""
+    family = cgroup.family_folder(secrets.token_hex(6))
+    if family is None:
+        return "no cgroup can be made here: nothing of it is the joining of one"
+    times: list[float] = []
+    for number in range(count):
+        group = f"{family}/{number}"
+        cgroup.make(group)
+        process = await asyncio.create_subprocess_exec("sleep", "60")
+        await asyncio.sleep(_PAUSE_S)
+        began = time.perf_counter()
+        await asyncio.to_thread(Path(group, "cgroup.procs").write_text, str(process.pid))
+        times.append(time.perf_counter() - began)
+        process.kill()
+        await process.wait()
+        cgroup.remove(group)
+    cgroup.remove(family)
+    return f"of ours, the joining of a cgroup takes {percentile(times, 0.5) * 1e3:.2f} ms alone"
 
 
 async def _our_command(ours: Ours) -> float:

@@ -189,6 +189,10 @@ class Node:
 
     # What the station asks of its crew
 
+    async def begin_now(self, task: Task) -> bool:
+        """See Crew.begin_now."""
+        return await self._worker.start_now(task)
+
     def take_up(self, task: Task) -> None:
         """See Crew.take_up."""
         self._worker.start(task)

@@ -52,8 +52,12 @@ _NOBODY = 0
 class Crew(Protocol):
     """What carries out the work that is brought here."""
 
+    async def begin_now(self, task: Task) -> bool:
+        """Begin it at once. False where nothing of it runs: there was no room, or it was over."""
+        ...
+
     def take_up(self, task: Task) -> None:
-        """Begin it, as soon as there is room."""
+        """Begin what is with this node, as soon as there is room."""
         ...
 
     def unfit(self, task: Task) -> str | None:
@@ -173,25 +177,32 @@ class Station:
 
     # What is brought
 
-    async def _carry_out(self, job: Job) -> None:
+    async def _carry_out(self, job: Job, task: Task | None) -> None:
         """One job of the engine: it lasts for as long as the attempt is here."""
         self._carried[job] = False
         try:
-            await self._carry_to_end(job)
+            await self._carry_to_end(job, task)
         finally:
             self._carried.pop(job, None)
 
-    async def _carry_to_end(self, job: Job) -> None:
+    async def _carry_to_end(self, job: Job, task: Task | None) -> None:
         async with self._feed.of_task(job.task, _OVER) as bell:
-            task = await self._taken(job)
-            if task is None:
-                return
-            self._crew.take_up(task)
+            if task is None or not await self._has_begun(task):
+                task = await self._taken(job)
+                if task is None:
+                    return
+                self._crew.take_up(task)
             while True:
                 await bell.wait()
                 bell.clear()
                 if self._carried.get(job) or not await self._is_here(job):
                     break
+
+    async def _has_begun(self, task: Task) -> bool:
+        """Begin it, where nothing is in the way: then it need not be taken first."""
+        if task.state.terminal or self._crew.full or self._crew.unfit(task) is not None:
+            return False
+        return await self._crew.begin_now(task)
 
     def _ended(self, job: Job) -> None:
         if job in self._carried:

@@ -110,7 +110,7 @@ class Vitals(Collector):
             "backburner_worker_draining", "Whether it takes on nothing more.", self._work.draining()
         )
         yield CounterMetricFamily(
-            "backburner_worker_taken", "Attempts that it has taken on.", self._store.has_taken
+            "backburner_worker_taken", "Attempts that it has taken on.", self._store.has_begun
         )
         ended = CounterMetricFamily(
             "backburner_worker_ended", "Tasks that it has ended.", labels=["kind", "state"]

@@ -181,6 +181,14 @@ class ProcessWorker:
         else:
             self._take_on(task.id, self._start(task))
 
+    async def start_now(self, task: Task) -> bool:
+        """The same, at once. False where it does not run: it may have to wait, or be over."""
+        if task.id in self._busy:
+            return False
+        begun: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._take_on(task.id, self._start(task, begun))
+        return await begun
+
     async def end_everything(self) -> None:
         """The home is gone: a job that nobody can watch or stop any more must not go on."""
         ends = [job.end_tree(0) for job in self._jobs.values()]
@@ -221,18 +229,26 @@ class ProcessWorker:
 
     # Starting
 
-    async def _start(self, task: Task) -> None:
+    async def _start(self, task: Task, begun: "asyncio.Future[bool] | None" = None) -> None:
+        job = None
+        try:
+            job = await self._begin(task)
+        finally:
+            if begun is not None and not begun.done():
+                begun.set_result(job is not None)
+        if job is not None:
+            await self._see_to_end(job)
+
+    async def _begin(self, task: Task) -> Job | None:
+        """What runs now, if it does."""
         if task.stop is not None:  # asked to stop when it ran, or seemed to
-            await self._finish(task, Ending.canceled())
-            return
+            return await self._finish(task, Ending.canceled())
         if (in_vain := await what_keeps_it(self._store, task)) is not None:
-            await self._finish(task, in_vain)
-            return
+            return await self._finish(task, in_vain)
         try:
             launch = await launch_of(self._store, self._home, task, self.own_launch)
         except (OSError, ValueError, TypeError) as error:
-            await self._cannot_start(task, error)
-            return
+            return await self._cannot_start(task, error)
         folder = self._home.attempt(task.id, task.attempt)
         group = f"{self._cgroups}/{task.id}.{task.attempt}" if self._cgroups else None
         if group is not None and not cgroup.make(group):
@@ -244,8 +260,7 @@ class ProcessWorker:
         except (OSError, ValueError, TypeError) as error:
             if group is not None:
                 cgroup.remove(group)
-            await self._cannot_start(task, error)
-            return
+            return await self._cannot_start(task, error)
         place = Place(boot_id(), clock.boot_now(), started.pid, group, memory_group)
         claimed = None
         try:
@@ -263,11 +278,11 @@ class ProcessWorker:
                     cgroup.remove(group)
         if claimed is None:
             self._put_off = not await self._was_ended(task) or self._put_off
-        else:
-            job = self._job(claimed, pid=started.pid, ours=True)
-            started.go()
-            self._started_for_good(claimed)
-            await self._see_to_end(job)
+            return None
+        job = self._job(claimed, pid=started.pid, ours=True)
+        started.go()
+        self._started_for_good(claimed)
+        return job
 
     async def _cannot_start(self, task: Task, error: Exception) -> None:
         reason = f"it could not be started: {error}"

@@ -32,15 +32,6 @@ class Job:
         return f"{self.task}:{self.attempt}"
 
 
-@value
-class Dispatch:
-    """Where a job is to go."""
-
-    job: Job
-    route: str
-    """The engine's queue: `route_of_queue`, `route_of_work`, or `route_of_node`."""
-
-
 def route_of_queue(name: str) -> str:
     """Where tasks of a queue go; the database says the same of each task (`task.route`)."""
     return _short(name)
@@ -80,8 +71,12 @@ class Asked(Protocol):
 class Engine(Protocol):
     """Every verb that changes something is part of the transaction that makes it necessary."""
 
-    def dispatch(self, run: Statements, due: Sequence[Dispatch]) -> None:
-        """A worker of this route is to take each of them, as soon as it can."""
+    def dispatch(self, run: Statements, **turn: int | str) -> None:
+        """A worker of its route is to take each task that may start now, as soon as it can.
+
+        Which ones the function `admit` of the database says, of this ``turn``: so the engine is
+        given them where they are, and nobody waits for a list of them.
+        """
         ...
 
     def cancel(self, run: Statements, jobs: Sequence[Job]) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from backburner import Backburner
 from backburner.model.states import State
+from backburner.model.task import Task
 from backburner.store.engine import Job
 from backburner.store.postgres.engine_worker import EngineWorker
 from backburner.store.postgres.node import open_node
@@ -45,6 +46,11 @@ async def test_x2_one_that_begins_while_the_database_is_away_begins_when_it_is_b
     async def unheard(_number: int, _heard: Job | None) -> None:
         pass
 
+    async def carry_out(job: Job, task: Task | None) -> None:
+        assert task is not None
+        assert (task.id, task.attempt) == (job.task, job.attempt)
+        await brought.put(job)
+
     await (await open_node(address, "nd_1")).close()
     own_server.stop(signal.SIGQUIT)
     worker = EngineWorker(
@@ -54,7 +60,7 @@ async def test_x2_one_that_begins_while_the_database_is_away_begins_when_it_is_b
         heartbeat_s=60,
         appear=appear,
         unheard=unheard,
-        carry_out=brought.put,
+        carry_out=carry_out,
         report=said.append,
     )
     running = asyncio.create_task(worker.run())

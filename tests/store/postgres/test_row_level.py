@@ -277,8 +277,7 @@ async def test_x10_writes_of_several_owners_in_one_transaction_are_apart(
 ) -> None:
     with connect(address) as connection:
         statements = Statements(connection)
-        statements.command(b"BEGIN")
-        statements.begun()
+        statements.begin()
         for owner, found in (("bob", 0), ("ada", 1), (None, 1), ("bob", 0)):
             statements.act_for(owner)
             assert len(statements.rows("task_get", id=ID)) == found
@@ -328,6 +327,11 @@ async def test_x10_what_begins_and_ends_together_is_written_for_each_owner_apart
         assert len(await store.signals(Scope(task.owner, "chat"), task=task.id)) == 1
 
 
+def write(statements: Statements, name: str, rows: list[list[Any]]) -> None:
+    statements.many(name, rows=rows)
+    statements.send()
+
+
 def test_x10_an_end_that_is_mixed_up_is_refused(hers: PostgresStore, address: str) -> None:
     with connect(address) as connection:
         statements = Statements(connection)
@@ -335,13 +339,11 @@ def test_x10_an_end_that_is_mixed_up_is_refused(hers: PostgresStore, address: st
             ("events_insert", [[1, 99, 1, "detail", "{}"]]),
             ("tasks_begin", [[99, "bg_x", "ada", "chat", "tool", "t", "{}", 1, *[None] * 8, 0]]),
         ):
-            statements.command(b"BEGIN")
-            statements.begun()
+            statements.begin()
             with pytest.raises(psycopg.errors.InsufficientPrivilege), statements.acting_for("bob"):
-                statements.many(name, rows=rows)
+                write(statements, name, rows)
             statements.roll_back()
-        statements.command(b"BEGIN")
-        statements.begun()
+        statements.begin()
         with statements.acting_for("bob"):
             ending = [1, "succeeded", 9, 0, *[None] * 5, 0, 0, 0]
             assert statements.many("tasks_end", rows=[ending]) == []

@@ -84,7 +84,7 @@ class RunWorker:
         """How often somebody may have asked for the end of something that runs, or will, here."""
         self._put_off = False
         """Something that waits could not be taken up yet."""
-        self._beside: set[asyncio.Task[None]] = set()
+        self._beside: set[asyncio.Task[Any]] = set()
         self._unsubscribe = store.on_news(self._heard)
         self._attending = asyncio.create_task(self._attend())
         self.bounds = LogBounds(settings.log_head, settings.log_tail)
@@ -257,13 +257,20 @@ class RunWorker:
         ):
             self._bell.set()
 
+    async def begin_now(self, task: Task) -> bool:
+        """Begin what waits for an application. False where it does not run."""
+        return not self._closing and await asyncio.shield(self._take_up_beside(task))
+
     def take_up(self, task: Task) -> None:
         """Begin what waits for an application, as soon as there is room."""
-        if self._closing:
-            return
+        if not self._closing:
+            self._take_up_beside(task)
+
+    def _take_up_beside(self, task: Task) -> "asyncio.Task[bool]":
         taking = asyncio.create_task(self._take_up_or_report(task))
         self._beside.add(taking)
         taking.add_done_callback(self._beside.discard)
+        return taking
 
     def unfit(self, task: Task) -> str | None:
         """Why this application cannot carry it out; None where it can, or will say why not."""
@@ -323,15 +330,17 @@ class RunWorker:
                 await asyncio.sleep(_LOOK_AGAIN_S)
             await asyncio.sleep(_LOOK_PAUSE_S)
 
-    async def _take_up_or_report(self, task: Task) -> None:
+    async def _take_up_or_report(self, task: Task) -> bool:
         try:
-            await whole(self._take_up(task))  # what it has claimed, no other will carry out
+            return await whole(self._take_up(task))  # what it has claimed, no other will carry out
         except Exception as error:  # noqa: BLE001 - others must not wait for this one
             self.report(f"{task.id}: cannot be taken up: {type(error).__name__}: {error}")
             self._put_off = True
             asyncio.get_running_loop().call_later(_LOOK_AGAIN_S, self._bell.set)
+            return False
 
-    async def _take_up(self, task: Task) -> None:
+    async def _take_up(self, task: Task) -> bool:
+        """Whether it runs here now."""
         try:
             claim = self.find_work(task)
         except UsageError as error:  # the tool has changed since
@@ -339,10 +348,10 @@ class RunWorker:
             failed = await self.store.finish(task.id, task.attempt, ending)
             if failed is not None:
                 leave_result(self.home, failed)
-            return
+            return False
         if claim is None or self._places >= self.settings.tools_per_worker:
             self._put_off = True
-            return
+            return False
         new = NewTask(
             task.id, task.owner, task.session, task.kind, task.title, task.spec,
             task.max_runtime_s, task.parent, task.schedule,
@@ -360,6 +369,7 @@ class RunWorker:
                 self._put_off = True
         finally:
             await self._give_back_place(run)
+        return claimed is not None
 
     # To the end
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from backburner.model import clock
 from backburner.model.order import LONGEST_RETRY_S
-from backburner.store.engine import Dispatch, Engine, Job
+from backburner.store.engine import Engine, Job
 from backburner.store.postgres.statements import Statements
 from backburner.store.record.rows import to_json
 
@@ -58,13 +58,11 @@ def let_in(run: Statements, engine: Engine) -> None:
     """Give the engine what may go there now."""
     now = clock.now()
     fresh = (*run.ran.get("tasks_insert", ()), *run.ran.get("task_fail_try", ()))
-    rows = run.rows(
-        "tasks_admit",
+    engine.dispatch(
+        run,
         now=now,
         latest=now + round(LONGEST_RETRY_S * clock.SECOND),
         ended=to_json([task for task, _, _ in run.ran.get("tasks_end", ())]),
         fresh=to_json([row[0] for row in fresh]),
         reserve=RESERVE,
     )
-    if rows:
-        engine.dispatch(run, [Dispatch(Job(task, attempt), route) for task, attempt, route in rows])

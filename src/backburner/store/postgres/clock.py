@@ -17,10 +17,13 @@ class DatabaseClock:
     def __init__(self) -> None:
         self._ahead = clock.now() - clock.boot_now()
         """Of this machine's boot time."""
+        self.is_set = False
+        """Whether the database was asked."""
 
     def was(self, at: int) -> None:
         """The database has just said what time it is."""
         self._ahead = at - clock.boot_now()
+        self.is_set = True
 
     def now(self) -> int:
         """See LeaseClock.now."""

@@ -6,7 +6,7 @@ Only functions and queries of Procrastinate's own schema are used.
 
 from collections.abc import Sequence
 
-from backburner.store.engine import Asked, Dispatch, Job
+from backburner.store.engine import Asked, Job
 from backburner.store.record.rows import to_json
 from backburner.store.record.transaction import Statements
 
@@ -24,16 +24,9 @@ def schema() -> str:
 class Procrastinate:
     """See `backburner.store.engine.Engine` for what each method promises."""
 
-    def dispatch(self, run: Statements, due: Sequence[Dispatch]) -> None:
+    def dispatch(self, run: Statements, **turn: int | str) -> None:
         """See Engine.dispatch."""
-        run.rows(
-            "jobs_defer",
-            name=TASK,
-            queues=to_json([each.route for each in due]),
-            tasks=to_json([each.job.task for each in due]),
-            attempts=to_json([each.job.attempt for each in due]),
-            job_keys=to_json([each.job.key for each in due]),
-        )
+        run.rows("jobs_defer", name=TASK, **turn)
 
     def cancel(self, run: Statements, jobs: Sequence[Job]) -> None:
         """See Engine.cancel."""

@@ -6,13 +6,17 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypedDict, cast
 
 import procrastinate
+from procrastinate import sql
 from procrastinate.jobs import Job as EngineJob
 from procrastinate.manager import JobManager
 from procrastinate.worker import Worker
 
+from backburner.model.task import Task
 from backburner.store.engine import Job
 from backburner.store.postgres.engine import TASK
 from backburner.store.postgres.engine_connection import EngineConnection
+from backburner.store.postgres.texts import meant_value
+from backburner.store.record.rows import MADE_TASK, to_task
 
 _AGAIN_S = 1.0
 _LETS_GO_S = 1.0
@@ -21,6 +25,14 @@ _LETS_GO_S = 1.0
 _FORGOTTEN_S = 86400.0
 """Procrastinate forgets workers of its own that were silent for so long. Which of ours are dead
 is said by each of them, and asked by `Engine.stalled`."""
+
+
+_FETCH = f"""
+WITH fetched AS MATERIALIZED ({sql.queries["fetch_job"].strip().removesuffix(";")})
+SELECT fetched.*, (SELECT json_build_array({MADE_TASK}) FROM task t
+                   WHERE t.id = fetched.args ->> 'task') AS task
+FROM fetched"""  # noqa: S608 - of constants
+"""Procrastinate's own question, and the task that the job is of, in one round trip."""
 
 
 class Arguments(TypedDict):
@@ -43,6 +55,8 @@ class _Jobs(JobManager):
         self._connection = connection
         self._appear = appear
         self._unheard = unheard
+        self.fetched: dict[Job, Task] = {}
+        """The tasks of jobs that were fetched, as they were then."""
 
     async def register_worker(self) -> int:
         """On record under its number before it fetches: what it has is then known if it dies."""
@@ -60,11 +74,24 @@ class _Jobs(JobManager):
         lost = connection.lost
         while fetched is None and heard_of != connection.heard:
             heard_of = connection.heard
-            fetched = await super().fetch_job(queues, worker_id)
+            fetched = await self._fetch(queues, worker_id)
         if connection.lost != lost:
             heard = None if fetched is None else Job(**cast("Arguments", fetched.task_kwargs))
             await self._unheard(worker_id, heard)
         return fetched
+
+    async def _fetch(self, queues: Iterable[str] | None, worker_id: int) -> EngineJob | None:
+        row = await self._connection.execute_query_one_async(
+            _FETCH, queues=queues, worker_id=worker_id
+        )
+        if row["id"] is None:
+            return None
+        job = Job(**row["args"])
+        if row["task"] is not None:  # else it was not there yet when the question was put
+            task = to_task(tuple(map(meant_value, row["task"])))
+            if task.attempt == job.attempt:
+                self.fetched[job] = task
+        return EngineJob.from_row(row)
 
 
 class EngineWorker:
@@ -79,19 +106,19 @@ class EngineWorker:
         heartbeat_s: float,
         appear: Callable[[int], Awaitable[None]],
         unheard: Callable[[int, Job | None], Awaitable[None]],
-        carry_out: Callable[[Job], Awaitable[None]],
+        carry_out: Callable[[Job, Task | None], Awaitable[None]],
         report: Callable[[str], None],
     ) -> None:
         """``appear`` is told under which number it is about to work, each time that it begins anew;
 
         ``unheard`` that under such a number something may have been fetched that did not arrive,
-        beside what has.
+        beside what has. ``carry_out`` gets the task as it was when its job was fetched, if it can.
         """
         for name in ("procrastinate", "psycopg.pool"):  # we report ourselves
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self._connection = EngineConnection(address, report)
         self._app = procrastinate.App(connector=self._connection)
-        self._app.job_manager = _Jobs(self._connection, self._appears, unheard)
+        self._app.job_manager = jobs = _Jobs(self._connection, self._appears, unheard)
         self._routes = list(routes)
         self._concurrency = concurrency
         self._heartbeat_s = heartbeat_s
@@ -109,7 +136,8 @@ class EngineWorker:
 
         async def bring(task: str, attempt: int) -> None:
             # A task of ours: it can be ended whatever its worker is about.
-            carrying = asyncio.ensure_future(carry_out(Job(task, attempt)))
+            job = Job(task, attempt)
+            carrying = asyncio.ensure_future(carry_out(job, jobs.fetched.pop(job, None)))
             self._carrying.add(carrying)
             carrying.add_done_callback(self._carrying.discard)
             await carrying

@@ -86,9 +86,9 @@ class NodeStore(PostgresStore):
         self.undecided: set[str] = set()
         """What it has taken and may hand on: nobody here is to begin it yet."""
         self._endings: set[asyncio.Task[Task | None]] = set()
-        self.has_taken = 0
+        self.has_begun = 0
         self.has_ended: Counter[tuple[Kind, State]] = Counter()
-        """What this process has taken and ended."""
+        """What this process has begun and ended."""
         self.before_end: list[Callable[[Task], Awaitable[None]]] = []
         """Called before the end of an attempt is written: who hears of that finds all of its output
 
@@ -108,9 +108,7 @@ class NodeStore(PostgresStore):
 
     async def take(self, job: Job) -> Task | None:
         """An attempt is this node's to carry out. None where it is over, or with another one."""
-        taken = await self._writer.write_together(TAKES, Take(job, self._node))
-        self.has_taken += taken is not None
-        return taken
+        return await self._writer.write_together(TAKES, Take(job, self._node))
 
     async def heard(self) -> Heard:
         """How this node and the queues stand."""
@@ -191,6 +189,7 @@ class NodeStore(PostgresStore):
     async def claim(self, task_id: str, attempt: int, place: Place) -> Task | None:
         claim = Claim(task_id, attempt, place, self._node, self._where)
         claimed = await self._writer.write_together(CLAIMS, claim)
+        self.has_begun += claimed is not None
         if claimed is not None and claimed.events > _OF_A_START:
             # Something may have been sent to it before anybody here could hear of that.
             self._changed(News(((task_id, EventKind.SENT),)))

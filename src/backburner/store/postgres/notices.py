@@ -22,7 +22,7 @@ QUIET = frozenset({"nodes_take"})
 """What nobody can see who is not the engine: a commit of nothing else is not told of."""
 
 _TOLD_BY_EVENTS = frozenset({
-    "tasks_insert", "tasks_admit", "tasks_begin", "tasks_claim", "task_requeue",
+    "tasks_insert", "jobs_defer", "tasks_begin", "tasks_claim", "task_requeue",
     "task_fail_try", "task_park", "task_note", "task_request_stop",
     "task_begin_ending", "tasks_end", "task_asks", "task_is_answered", "task_is_talked_about",
     "question_ask", "question_answer", "question_withdraw", "message_send", "event_insert",

@@ -74,7 +74,7 @@ class TenantReader(Reader):
             return self._everyone.rows(name, **values)
         if self._shown != self.owner:
             # Where it fails the connection goes, and what it was set to with it.
-            self._statements.before_next = (_SET_OWNER, {"owner": held(self.owner)})
+            self._statements.before_next(_SET_OWNER, {"owner": held(self.owner)})
             self._shown = self.owner
         return self._statements.rows(name, **values)
 

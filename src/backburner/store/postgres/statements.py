@@ -2,12 +2,13 @@
 
 import contextlib
 import json
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
 from backburner.model.events import EventKind
 from backburner.model.signals import INBOX, SignalState
+from backburner.model.values import value
 from backburner.store.postgres.connection import OWNER, TENANT, Connection, Cursor
 from backburner.store.postgres.queries import query
 from backburner.store.postgres.texts import held_value, meant_value
@@ -21,6 +22,17 @@ _ACT_FOR = b"SELECT set_config('role', '%s', true), set_config('%s', %%(owner)s,
 )
 _ACT_FOR_ALL = b"SELECT set_config('role', 'none', true)"
 
+_UNANSWERED = frozenset({"event_insert", "events_insert", "jobs_defer"})
+"""Nobody waits for what these give: they go along with the next one, in its round trip."""
+
+
+@value
+class _Unsent:
+    text: bytes
+    values: Mapping[str, Any]
+    then: Callable[[Row], None] | None = None
+    """Gets its first row."""
+
 
 class Statements(transaction.Statements):
     """Runs the named statements on one connection."""
@@ -33,25 +45,44 @@ class Statements(transaction.Statements):
         """The statements that wrote some of them in this transaction, and what those returned."""
         self.events: list[tuple[str, EventKind]] = []
         """What happened in this transaction to which tasks."""
-        self.before_next: tuple[bytes, dict[str, Any]] | None = None
+        self._unsent: list[_Unsent] = []
         """What is sent together with the next statement, in one round trip."""
         self._acts_for: str | None = None
         self._role_is_known = True
 
-    # For whom
+    # Transactions
 
-    def begun(self) -> None:
-        """A transaction has begun."""
+    def begin(self, *first: bytes, begun: Callable[[Row], None] | None = None) -> None:
+        """A transaction, with these. ``begun`` gets the row of the last of them once it is there,
+
+        which is with the answer to the next statement, and before any commit.
+        """
         self.ran.clear()
-        self.before_next = None
         self.events.clear()
         self._acts_for, self._role_is_known = None, True
+        self._unsent = [_Unsent(text, {}) for text in (b"BEGIN", *first)]
+        if begun is not None:
+            self._unsent[-1] = _Unsent(self._unsent[-1].text, {}, begun)
+
+    def commit(self, *last: tuple[bytes, Mapping[str, Any]]) -> None:
+        """End the transaction, after these."""
+        if any(each.then is not None for each in self._unsent):
+            self.send()  # what is found then may forbid it
+        self._unsent += [_Unsent(*each) for each in last]
+        self._execute(b"COMMIT", {}, prepare=False)
+
+    def roll_back(self) -> None:
+        """Undo the transaction."""
+        self._unsent.clear()
+        self.command(b"ROLLBACK")
 
     def rolled_back_to(self, savepoint: bytes) -> None:
         """Undo what was done since; the role may have changed since, too."""
-        self.before_next = None
+        self._unsent.clear()
         self.command(b"ROLLBACK TO " + savepoint)
         self._role_is_known = False
+
+    # For whom
 
     @contextlib.contextmanager
     def acting_for(self, owner: str) -> Generator[None]:
@@ -69,15 +100,21 @@ class Statements(transaction.Statements):
         if owner == self._acts_for and self._role_is_known:
             return
         if owner is None:
-            self.before_next = (_ACT_FOR_ALL, {})
+            self.before_next(_ACT_FOR_ALL, {})
         else:
-            self.before_next = (_ACT_FOR, {"owner": held_value(owner)})
+            self.before_next(_ACT_FOR, {"owner": held_value(owner)})
         self._acts_for, self._role_is_known = owner, True
 
-    def roll_back(self) -> None:
-        """Undo the transaction."""
-        self.before_next = None
-        self.command(b"ROLLBACK")
+    # One after the other
+
+    def before_next(self, text: bytes, values: Mapping[str, Any]) -> None:
+        """Send this together with the next statement."""
+        self._unsent.append(_Unsent(text, values))
+
+    def send(self) -> None:
+        """What goes wrong with anything that was not sent yet is told now."""
+        if self._unsent:
+            self._execute(b"SELECT 1", {})
 
     def command(self, text: bytes) -> list[Row]:
         """Run statements that have neither a name nor values; the rows of the last one."""
@@ -85,7 +122,7 @@ class Statements(transaction.Statements):
 
     def rows_of(self, text: bytes) -> list[list[Row]]:
         """The same; the rows of each."""
-        self._send_what_comes_first()
+        self.send()
         cursor = self.connection.execute(text)
         return [[] if each.description is None else each.fetchall() for each in cursor.results()]
 
@@ -130,22 +167,27 @@ class Statements(transaction.Statements):
         told = self.many("signals_insert", signals=signals)
         return {key: SignalState(state) for key, state, channel in told if channel == INBOX}
 
-    def _execute(self, text: bytes, given: dict[str, Any]) -> Cursor:
-        if self.before_next is None:
-            return self.connection.execute(text, given, prepare=True)
+    def _execute(self, text: bytes, given: Mapping[str, Any], *, prepare: bool = True) -> Cursor:
+        execute = self.connection.execute
+        unsent, self._unsent = self._unsent, []
+        if not unsent:
+            return execute(text, given, prepare=prepare)
         with self.connection.pipeline():
-            self._send_what_comes_first()
-            return self.connection.execute(text, given, prepare=True)
-
-    def _send_what_comes_first(self) -> None:
-        if self.before_next is not None:
-            command, values = self.before_next
-            self.before_next = None
-            self.connection.execute(command, values, prepare=True)
+            first = [execute(each.text, each.values, prepare=True) for each in unsent]
+            last = execute(text, given, prepare=prepare)
+        for each, cursor in zip(unsent, first, strict=True):
+            if each.then is not None:
+                each.then(cursor.fetchall()[0])
+        return last
 
     def _run(self, name: str, given: dict[str, Any]) -> list[Row]:
         statement = query(name)
         text = statement.text if self._acts_for is None else statement.of_tenant
+        if name in _UNANSWERED:
+            self.before_next(text, given)
+            self.changes += 1
+            self.ran.setdefault(name, [])
+            return []
         cursor = self._execute(text, given)
         rows: list[Row] = []
         if cursor.description is not None:

@@ -7,13 +7,14 @@ first.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any
 
 import psycopg
 from psycopg import Notify, sql
 
 from backburner.store.news import News
-from backburner.store.postgres.connection import Connection, conninfo, explain, settings
+from backburner.store.postgres.connection import conninfo, explain, settings
 from backburner.store.postgres.notices import payloads, told_by
 
 _CHANNEL = "backburner"
@@ -26,14 +27,14 @@ _OUTAGE_S = 3.0
 Lost = Callable[[Exception], None]
 
 
-def notify(connection: Connection, news: News | None) -> bytes:
+_NOTIFY = b"SELECT pg_notify('%s', %%(payload)s)" % _CHANNEL.encode()
+# Not NOTIFY, of which each would be a statement of its own to those who count them.
+
+
+def notices(news: News | None) -> Iterator[tuple[bytes, dict[str, Any]]]:
     """The statements that tell of it, once they are committed."""
-    return b"".join(
-        # Not NOTIFY, of which each would be a statement of its own to those who count them.
-        b"SELECT pg_notify('%s', %s); "
-        % (_CHANNEL.encode(), sql.Literal(payload).as_bytes(connection))
-        for payload in payloads(news)
-    )
+    for payload in payloads(news):
+        yield _NOTIFY, {"payload": payload}
 
 
 class Listener:

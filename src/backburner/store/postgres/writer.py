@@ -37,10 +37,11 @@ from backburner.store.postgres.connection import (
 from backburner.store.postgres.migrations import WRITERS, refuse_newer
 from backburner.store.postgres.notices import QUIET, news_of
 from backburner.store.postgres.statements import Statements
-from backburner.store.postgres.wake import notify
+from backburner.store.postgres.wake import notices
 from backburner.store.record import transaction
 from backburner.store.record.entrance import Asked, Entrance, Spoilt, answer, carry_out
 from backburner.store.record.together import Together, groups
+from backburner.store.record.transaction import Row
 
 Order = TypeVar("Order")
 Result = TypeVar("Result")
@@ -48,10 +49,10 @@ Result = TypeVar("Result")
 _BATCH = 128
 """Bounds the time that one transaction keeps the other machines waiting."""
 
-_BEGIN = b"BEGIN; %s SELECT format.oldest, format.number, " + clock.QUERY + b" FROM format"
+_FORMAT = b"SELECT format.oldest, format.number, " + clock.QUERY + b" FROM format"
 _SIGN = (
-    b"INSERT INTO commitment (writer, number) VALUES ('%s', %d) ON CONFLICT (writer)"
-    b" DO UPDATE SET number = excluded.number, at = excluded.at; "
+    b"INSERT INTO commitment (writer, number) VALUES (%(writer)s, %(number)s) ON CONFLICT (writer)"
+    b" DO UPDATE SET number = excluded.number, at = excluded.at"
 )
 _WHAT_WAS_SIGNED = (
     b"BEGIN; SELECT pg_advisory_xact_lock(%d);" % WRITERS
@@ -60,11 +61,11 @@ _WHAT_WAS_SIGNED = (
 _SIGN_OFF = (
     b"DELETE FROM commitment WHERE writer = '%s' OR at < clock_timestamp() - interval '1 day'"
 )
-_LOCK = b"SELECT pg_advisory_xact_lock(%d);" % WRITERS
+_LOCK = b"SELECT pg_advisory_xact_lock(%d)" % WRITERS
 _LOCK_BEYOND = b"SELECT pg_advisory_lock(%d); SET idle_session_timeout = '%ds'" % (WRITERS, HOLD_S)
 _UNLOCK = b"SET idle_session_timeout = 0; SELECT pg_advisory_unlock(%d)" % WRITERS
 
-_LAZILY = b"SET LOCAL synchronous_commit = off;"
+_LAZILY = b"SET LOCAL synchronous_commit = off"
 
 _AGAIN_S = (0.02, 0.05, 0.1, 0.2, 0.5)
 
@@ -195,12 +196,11 @@ class Writer:
         if beyond:
             run.command(_LOCK_BEYOND)
         try:
-            first = (b"" if beyond else _LOCK) + (_LAZILY if _is_lazy(done) else b"")
-            oldest, number, now = run.command(_BEGIN % first)[0]
-            self._clock.was(now)
-            self.refuse_newer(oldest, number)
+            first = (*(() if beyond else (_LOCK,)), *((_LAZILY,) if _is_lazy(done) else ()))
+            run.begin(*first, _FORMAT, begun=self._begun)
+            if not self._clock.is_set:
+                run.send()
             before = run.changes
-            run.begun()
             for group in groups(done):
                 attempt(run, group)
             tell = None
@@ -223,6 +223,11 @@ class Writer:
                     run.command(_UNLOCK)
         return tell
 
+    def _begun(self, row: Row) -> None:
+        oldest, number, now = row
+        self._clock.was(now)
+        self.refuse_newer(oldest, number)
+
     def refuse_newer(self, oldest: int, number: int) -> None:
         """StoreUnusable where the record has become one that this program does not understand."""
         try:
@@ -233,11 +238,15 @@ class Writer:
                 self._entrance.settle([], partial(self._changed, None))
             raise
 
-    def _attempt(self, run: Statements, group: list[Asked]) -> None:
+    def _attempt(self, run: Statements, group: list[Asked], *, alone: bool = False) -> None:
         before = run.changes
         try:
             run.act_for(group[0].owner)
             answers = carry_out(run, group)
+            if alone:
+                run.send()  # what goes wrong then is its own fault, and not the next one's
+        except StoreUnusable:
+            raise  # nothing of it may be written
         except psycopg.Error as error:
             if is_lost(error):
                 raise
@@ -252,7 +261,7 @@ class Writer:
         for each in group:
             run.command(b"SAVEPOINT operation")
             try:
-                self._attempt(run, [each])
+                self._attempt(run, [each], alone=True)
             except Spoilt as spoilt:
                 run.rolled_back_to(b"operation")
                 each.error = spoilt.error
@@ -264,8 +273,8 @@ class Writer:
         news, quiet = news_of(run.events, run.ran), run.ran.keys() <= QUIET
         self._number += 1
         try:
-            told = b"" if quiet else notify(run.connection, news)
-            run.command(_SIGN % (self._name, self._number) + told + b"COMMIT")
+            signed = (_SIGN, {"writer": self._name.decode(), "number": self._number})
+            run.commit(signed, *(() if quiet else notices(news)))
         except psycopg.Error as error:
             if not is_lost(error) or not self._has_committed(deadline):
                 raise

@@ -83,6 +83,9 @@ TASK_COLUMNS = ", ".join(f"t.{name}" for name in _COLUMNS)
 CHANGED_TASK = ", ".join([*_COLUMNS, "NULL", "NULL", "NULL", "NULL"])
 """For a RETURNING, which cannot join."""
 
+MADE_TASK = f"{TASK_COLUMNS}, NULL, NULL, NULL, NULL"
+"""For a SELECT of `t` that joins nothing."""
+
 
 SIGNAL = """s.seq, s.key, t.id, s.owner, s.session, s.kind, s.text, s.data, s.state, s.reason,
     s.channel, s.tries, s.created_at, s.delivered_at, s.retry_at"""

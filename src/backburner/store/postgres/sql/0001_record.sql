@@ -31,16 +31,20 @@ CREATE TABLE queue (
 -- or what one node has of that; see store/engine.py. What a tool or an agent is called stands first in
 -- its specification, and is taken as it is spelled there: not every JSON that we write can be read here.
 CREATE FUNCTION route_of(node TEXT, queue TEXT, kind TEXT, hand_over TEXT, spec TEXT) RETURNS TEXT
-IMMUTABLE PARALLEL SAFE LANGUAGE sql AS $$
-    SELECT CASE WHEN node IS NULL THEN route ELSE 'node:' || md5(node || ':' || route) END
-    FROM coalesce(substring(spec FROM '^{"' || kind || '":"((?:[^"\\]|\\.)*)"'), '') AS called,
-         LATERAL (SELECT CASE
-             WHEN kind IN ('tool', 'agent') AND hand_over IS NULL THEN
-                 kind || ':' || CASE WHEN octet_length(called) <= 32 THEN called ELSE md5(called) END
-             WHEN hand_over IS NULL THEN NULL
-             WHEN queue IS NULL THEN 'default'
-             WHEN octet_length(queue) <= 32 THEN queue
-             ELSE md5(queue) END) AS plain (route)
+IMMUTABLE PARALLEL SAFE LANGUAGE plpgsql AS $$
+DECLARE
+    called TEXT;
+    route TEXT;
+BEGIN
+    IF hand_over IS NOT NULL THEN
+        route := CASE WHEN queue IS NULL THEN 'default'
+                      WHEN octet_length(queue) <= 32 THEN queue ELSE md5(queue) END;
+    ELSIF kind IN ('tool', 'agent') THEN
+        called := coalesce(substring(spec FROM '^{"' || kind || '":"((?:[^"\\]|\\.)*)"'), '');
+        route := kind || ':' || CASE WHEN octet_length(called) <= 32 THEN called ELSE md5(called) END;
+    END IF;
+    RETURN CASE WHEN node IS NULL THEN route ELSE 'node:' || md5(node || ':' || route) END;
+END
 $$;
 
 CREATE TABLE task (

@@ -165,6 +165,19 @@ DECLARE
     chosen BIGINT;
     its_session TEXT;
 BEGIN
+    IF NOT EXISTS (SELECT 1 FROM owner_limit) AND places >= (
+        SELECT count(*) FROM (SELECT 1 FROM task t
+                              WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt
+                                AND t.route = on_route LIMIT places + 1) AS waiting) THEN
+        RETURN QUERY  -- there is room for all, and nobody's turn to wait for
+            WITH all_of_them AS (
+                UPDATE task t SET let_in = t.attempt, node = NULL
+                WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt AND t.route = on_route
+                RETURNING t.id, t.attempt, t.route, t.priority, t.seq)
+            SELECT a.id::text, a.attempt, a.route FROM all_of_them a ORDER BY a.priority DESC, a.seq;
+        DELETE FROM turn u WHERE u.route = on_route AND u.owner <> '';
+        RETURN;
+    END IF;
     WHILE places > 0 LOOP
         who := next_owner(on_route, who);
         EXIT WHEN who IS NULL;
@@ -200,7 +213,8 @@ $$;
 -- so that nobody waits for a round trip. What waits for another task in vain goes at once: a machine
 -- ends it.
 CREATE FUNCTION admit(now_at BIGINT, latest BIGINT, ended TEXT[], fresh BIGINT[], reserve BIGINT)
-RETURNS TABLE (id TEXT, attempt BIGINT, route TEXT) LANGUAGE plpgsql AS $$
+RETURNS TABLE (id TEXT, attempt BIGINT, route TEXT) LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan AS $$  -- else some of it is planned anew each time
 DECLARE
     on_route TEXT := '';
     free BIGINT;

@@ -750,11 +750,14 @@ WHERE s.owner = :owner AND s.seq < :before
   AND (:channel::text IS NULL OR s.channel = :channel)
 ORDER BY s.seq DESC LIMIT :limit;
 
--- name: tasks_admit
--- What the engine is given now (the function `admit` in the migrations says what that is), which is an
--- UPDATE of those tasks.
-SELECT id, attempt, route
-FROM admit(:now, :latest, :ended::text[], :fresh::bigint[], :reserve);
+-- name: jobs_defer
+-- What the engine is given now: the function `admit` in the migrations says what that is, which is an
+-- UPDATE of those tasks. The key is of a job that nobody has taken yet: a second one with it is refused.
+SELECT procrastinate_defer_jobs_v1(array_agg(
+    ROW(route, :name, 0, NULL, id || ':' || attempt,
+        jsonb_build_object('task', id, 'attempt', attempt), NULL)::procrastinate_job_to_defer_v1))
+FROM admit(:now, :latest, :ended::text[], :fresh::bigint[], :reserve)
+HAVING count(*) > 0;
 
 -- name: tasks_recall
 -- What was let in and nobody has taken is to be let in anew, because the rules have changed. Not what
@@ -765,14 +768,6 @@ WHERE state = 'queued' AND let_in = attempt AND node IS NULL
           SELECT 1 FROM json_array_elements_text(task.after::json) a (id) JOIN task d ON d.id = a.id
           WHERE d.finished_at IS NOT NULL AND d.state <> 'succeeded'))
 RETURNING id, attempt;
-
--- name: jobs_defer
--- The key is of a job that nobody has taken yet: a second one with it is refused.
-SELECT procrastinate_defer_jobs_v1(ARRAY(
-    SELECT ROW(queue, :name, 0, NULL, key, jsonb_build_object('task', task, 'attempt', attempt),
-               NULL)::procrastinate_job_to_defer_v1
-    FROM unnest(:queues::text[], :tasks::text[], :attempts::bigint[], :job_keys::text[])
-         AS given (queue, task, attempt, key)));
 
 -- name: jobs_cancel
 SELECT procrastinate_cancel_job_v1(id, false, true) FROM procrastinate_jobs

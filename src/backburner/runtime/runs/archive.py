@@ -145,9 +145,10 @@ def put_files(folder: AttemptFolder, document: Mapping[str, Any]) -> None:
 
 
 def _make(folder: AttemptFolder) -> None:
-    with contextlib.suppress(FileExistsError):
-        try:
-            os.mkdir(folder.path, 0o700)
-        except FileNotFoundError:
-            os.makedirs(folder.path, mode=0o700, exist_ok=True)
+    try:
+        os.mkdir(folder.path, 0o700)
+    except FileExistsError:
+        pass
+    except FileNotFoundError:
+        os.makedirs(folder.path, mode=0o700, exist_ok=True)
     os.close(os.open(folder.log, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))

@@ -30,7 +30,7 @@ from backburner.runtime.mirror import Copier
 from backburner.runtime.output import measure_output
 from backburner.runtime.retention import prune_now_and_then
 from backburner.runtime.schedules.clockwork import Clockwork
-from backburner.runtime.scribe import insist
+from backburner.runtime.scribe import insist, whole
 from backburner.runtime.unstarted import leave_result
 from backburner.store.engine import Job
 from backburner.store.news import of_kinds
@@ -187,11 +187,16 @@ class Station:
 
     async def _carry_to_end(self, job: Job, task: Task | None) -> None:
         async with self._feed.of_task(job.task, _OVER) as bell:
-            if task is None or not await self._has_begun(task):
-                task = await self._taken(job)
-                if task is None:
-                    return
-                self._crew.take_up(task)
+            try:
+                if task is None or not await self._has_begun(task):
+                    task = await self._taken(job)
+                    if task is None:
+                        return
+                    self._crew.take_up(task)
+            except asyncio.CancelledError:  # this process leaves
+                with contextlib.suppress(StoreError):  # else it is found as what the dead had
+                    await whole(self._store.give_back(job))
+                raise
             while True:
                 await bell.wait()
                 bell.clear()

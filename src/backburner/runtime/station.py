@@ -41,7 +41,7 @@ from backburner.store.postgres.nodes import routes_of
 _OVER = frozenset({EventKind.FINISHED, EventKind.REQUEUED, EventKind.FAILED_TRY})
 _HOLD = frozenset({EventKind.FAILED_TRY, EventKind.REQUEUED})
 """After these something waits for its time."""
-_BEATS = 6
+BEATS = 6
 """A node says so many times that it lives before it would be taken for dead."""
 _REST_S = 0.05
 """Changes come in crowds: one look for all of those of a moment."""
@@ -114,7 +114,7 @@ class Station:
             store.address,
             routes=routes_of(node),
             concurrency=node.places,
-            heartbeat_s=node.silent_s / _BEATS,
+            heartbeat_s=node.silent_s / BEATS,
             appear=self._appear,
             unheard=self._give_back_unheard,
             carry_out=self._carry_out,
@@ -273,7 +273,7 @@ class Station:
         """Again and again."""
         contact = Contact(self._node.silent_s)
         while True:
-            await asyncio.sleep(self._node.silent_s / _BEATS)
+            await asyncio.sleep(self._node.silent_s / BEATS)
             try:
                 await self._store.check_format()
                 await self._be_heard_of()

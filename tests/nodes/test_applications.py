@@ -21,6 +21,7 @@ from backburner import (
     UsageError,
 )
 from backburner.model.states import ErrorKind
+from backburner.runtime.station import Station
 from tests.nodes.conftest import NewApplication, NewWorker
 from tests.waiting import wait_until_async
 
@@ -110,6 +111,37 @@ async def test_an_application_that_closes_leaves_nothing_of_itself(
     assert task.error is not None
     assert task.error.kind is ErrorKind.ORPHANED
     assert await shared.store.nodes() == []  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+
+
+async def test_x10_what_was_brought_to_one_that_closes_runs_elsewhere(
+    shared: Backburner, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once: nobody here would be taken for dead in time."""
+    monkeypatch.setenv("BACKBURNER_DEAD_AFTER_S", "86400")
+    brought = asyncio.Event()
+
+    async def hesitate(*_: object) -> bool:
+        brought.set()
+        return await asyncio.Event().wait()
+
+    def with_tool() -> Backburner:
+        opened = Backburner.open(address)
+        opened.tool(background=True)(greet)
+        return opened
+
+    async def greet() -> str:
+        return "hello"
+
+    async with with_tool() as first:
+        await first.runs.begin()
+        with monkeypatch.context() as patched:
+            patched.setattr(Station, "_has_begun", hesitate)
+            task = await shared.session("chat").spawn("greet")
+            await brought.wait()
+    async with with_tool() as second:
+        await second.runs.begin()
+        await task.wait(timeout=60)
+    assert (task.state, task.result) == (State.SUCCEEDED, "hello")
 
 
 # On another machine

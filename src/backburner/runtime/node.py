@@ -8,17 +8,14 @@ ended.
 
 import asyncio
 import contextlib
-import fcntl
 import os
-import secrets
 import signal
 import socket
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from backburner.model.errors import Conflict, StoreError, StoreUnusable
+from backburner.model.errors import StoreError, StoreUnusable
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.node import Node as NodeRow
@@ -32,11 +29,12 @@ from backburner.runtime.feed import Feed
 from backburner.runtime.fencing import end_fenced_off
 from backburner.runtime.home import leave_address, take_address_away
 from backburner.runtime.launches import OwnLaunch
+from backburner.runtime.node_home import NodeHome
 from backburner.runtime.probes import Door, listening
 from backburner.runtime.remote_input import InputCarrier
 from backburner.runtime.runs.folders import missing_folder, no_room
 from backburner.runtime.scribe import insist
-from backburner.runtime.station import Station
+from backburner.runtime.station import BEATS, Station
 from backburner.runtime.worker import ProcessWorker
 from backburner.store.postgres.node import NodeStore, open_node
 
@@ -249,10 +247,12 @@ async def work(
     held = None
     try:
         held = leave_address(home)
-        if place.has_worked:  # jobs may depend on it, which go on meanwhile
-            store = await insist(lambda: open_node(home.address, place.name), report)
-        else:
-            store = await open_node(home.address, place.name)
+        store = await _opened(home, place, report)
+        if place.may_be_a_copy and await _is_elsewhere(store, report):
+            report(f"another machine is {place.name}: this one takes a name of its own")
+            await store.close()
+            place.rename()
+            store = await _opened(home, place, report)
         node = Node(store, home, settings, terms=terms, programs=programs, report=report)
         try:
             async with contextlib.AsyncExitStack() as open_now:
@@ -268,6 +268,27 @@ async def work(
         if held is not None:
             os.close(held)
         place.close()
+
+
+async def _opened(home: Home, place: NodeHome, report: Callable[[str], None]) -> NodeStore:
+    """The record, for the node of this folder. Jobs may depend on one that has worked: they go on
+
+    meanwhile.
+    """
+    if place.has_worked:
+        return await insist(lambda: open_node(home.address, place.name), report)
+    return await open_node(home.address, place.name)
+
+
+async def _is_elsewhere(store: NodeStore, report: Callable[[str], None]) -> bool:
+    """Whether somebody who lives has our name: it is heard of again before long."""
+    before = await insist(store.seen_itself, report)
+    if before is None or not before.alive:
+        return False
+    pause = before.node.silent_s / BEATS * 2
+    await asyncio.sleep(pause)
+    after = await insist(store.seen_itself, report)
+    return after is not None and after.silent_for_s < pause
 
 
 async def _until_told(
@@ -304,30 +325,3 @@ async def _until_told(
         if not running.done():
             running.cancel()
             await asyncio.wait([running])
-
-
-class NodeHome:
-    """The folder of a node: its name, and the proof that it is there once."""
-
-    def __init__(self, home: Home) -> None:
-        """Conflict where another process is this node."""
-        os.makedirs(home.root, mode=0o700, exist_ok=True)
-        self._fd = os.open(home.node, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._fd)
-            raise Conflict(
-                f"another worker uses {home.root}", remedy="give each a folder, with --home"
-            ) from None
-        name = os.read(self._fd, 64).decode()
-        if not name:
-            name = f"nd_{int(time.time())}_{secrets.token_hex(4)}"
-            os.write(self._fd, name.encode())
-            os.fsync(self._fd)
-        self.name = name
-        self.has_worked = os.path.isdir(home.tasks)
-
-    def close(self) -> None:
-        """Somebody else may be this node now."""
-        os.close(self._fd)

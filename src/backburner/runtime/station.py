@@ -30,7 +30,7 @@ from backburner.runtime.mirror import Copier
 from backburner.runtime.output import measure_output
 from backburner.runtime.retention import prune_now_and_then
 from backburner.runtime.schedules.clockwork import Clockwork
-from backburner.runtime.scribe import insist
+from backburner.runtime.scribe import insist, whole
 from backburner.runtime.unstarted import leave_result
 from backburner.store.engine import Job
 from backburner.store.news import of_kinds
@@ -41,7 +41,7 @@ from backburner.store.postgres.nodes import routes_of
 _OVER = frozenset({EventKind.FINISHED, EventKind.REQUEUED, EventKind.FAILED_TRY})
 _HOLD = frozenset({EventKind.FAILED_TRY, EventKind.REQUEUED})
 """After these something waits for its time."""
-_BEATS = 6
+BEATS = 6
 """A node says so many times that it lives before it would be taken for dead."""
 _REST_S = 0.05
 """Changes come in crowds: one look for all of those of a moment."""
@@ -114,7 +114,7 @@ class Station:
             store.address,
             routes=routes_of(node),
             concurrency=node.places,
-            heartbeat_s=node.silent_s / _BEATS,
+            heartbeat_s=node.silent_s / BEATS,
             appear=self._appear,
             unheard=self._give_back_unheard,
             carry_out=self._carry_out,
@@ -187,11 +187,16 @@ class Station:
 
     async def _carry_to_end(self, job: Job, task: Task | None) -> None:
         async with self._feed.of_task(job.task, _OVER) as bell:
-            if task is None or not await self._has_begun(task):
-                task = await self._taken(job)
-                if task is None:
-                    return
-                self._crew.take_up(task)
+            try:
+                if task is None or not await self._has_begun(task):
+                    task = await self._taken(job)
+                    if task is None:
+                        return
+                    self._crew.take_up(task)
+            except asyncio.CancelledError:  # this process leaves
+                with contextlib.suppress(StoreError):  # else it is found as what the dead had
+                    await whole(self._store.give_back(job))
+                raise
             while True:
                 await bell.wait()
                 bell.clear()
@@ -268,7 +273,7 @@ class Station:
         """Again and again."""
         contact = Contact(self._node.silent_s)
         while True:
-            await asyncio.sleep(self._node.silent_s / _BEATS)
+            await asyncio.sleep(self._node.silent_s / BEATS)
             try:
                 await self._store.check_format()
                 await self._be_heard_of()

@@ -104,9 +104,16 @@ async def test_x9_a_program_one_format_behind_goes_on_and_one_further_behind_is_
     task = await queued(store)
     await (await open_store(address)).close()
     run(address, f"UPDATE format SET oldest = {newest + 1}")
+    stop = store.request_stop(task.id, ADA, 1.0)
+    writing = [store.claim(task.id, 1, PLACE), queued(store), stop]
+    for refused in await asyncio.gather(*writing, return_exceptions=True):
+        assert isinstance(refused, StoreUnusable)
+        assert "newer" in str(refused)
     with pytest.raises(StoreUnusable, match="newer"):
         await store.claim(task.id, 1, PLACE)
     assert store.outdated
+    assert run(address, "SELECT state, stop_at FROM task") == [("queued", None)], "nothing written"
+    assert run(address, "SELECT kind FROM event") == [("created",)]
     with pytest.raises(StoreUnusable, match="newer"):
         await store.get(task.id)
     with pytest.raises(StoreUnusable, match="newer"):

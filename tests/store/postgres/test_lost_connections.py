@@ -5,12 +5,14 @@ import signal
 from collections import Counter
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
-from backburner.model.errors import StoreError
+from backburner.model.errors import StoreBusy, StoreError
 from backburner.model.events import EventKind
 from backburner.model.states import State
 from backburner.store.postgres import connection, reader, writer
+from backburner.store.postgres.migrations import WRITERS
 from tests.postgres_server import Server
 from tests.store.conformance.making import ADA, ENDINGS, PLACE, get, queued, running
 from tests.store.postgres.conftest import Open
@@ -133,3 +135,17 @@ async def test_x2_a_database_that_is_killed_while_many_write_loses_and_doubles_n
     assert await stores[1].active() == []
     for task_id in done:
         assert [event.number for event in await stores[1].events(task_id)] == [1, 2, 3]
+
+
+async def test_x2_who_finds_no_turn_to_write_hears_so_and_has_written_nothing(
+    address: str, open_at: Open
+) -> None:
+    store = await open_at(f"{address}?options=-c%20lock_timeout%3D100ms")
+    task = await queued(store)
+    with psycopg.connect(address, autocommit=True) as other:
+        other.execute(b"SELECT pg_advisory_lock(%d)" % WRITERS)
+        writing = [queued(store), store.claim(task.id, 1, PLACE)]
+        for refused in await asyncio.gather(*writing, return_exceptions=True):
+            assert isinstance(refused, StoreBusy)
+    assert (await get(store, task.id)).state is State.QUEUED
+    assert await store.claim(task.id, 1, PLACE) is not None, "there is a turn again"

@@ -15,6 +15,7 @@ from backburner.model.clock import Instant
 from backburner.model.ending import Ending
 from backburner.model.events import EventKind
 from backburner.model.messages import Message
+from backburner.model.node import SeenNode
 from backburner.model.questions import Question
 from backburner.model.states import Kind, State
 from backburner.model.task import Place, Task
@@ -122,6 +123,10 @@ class NodeStore(PostgresStore):
             )
 
         return await self._look(read)
+
+    async def seen_itself(self) -> SeenNode | None:
+        """What the record has of this node; None where it does not know it."""
+        return next((each for each in await self.nodes() if each.node.id == self._node), None)
 
     async def stalled(self, silent_s: float) -> list[Job]:
         """What is with nodes that are dead; see Engine.stalled."""

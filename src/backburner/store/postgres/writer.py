@@ -245,8 +245,8 @@ class Writer:
             answers = carry_out(run, group)
             if alone:
                 run.send()  # what goes wrong then is its own fault, and not the next one's
-        except StoreUnusable:
-            raise  # nothing of it may be written
+        except (StoreUnusable, psycopg.errors.LockNotAvailable):
+            raise  # the transaction never began: it is nobody's fault
         except psycopg.Error as error:
             if is_lost(error):
                 raise

@@ -1,0 +1,61 @@
+"""The folder of a node: its name, and the proof that it is there once."""
+
+import fcntl
+import os
+import secrets
+import time
+
+from backburner.model.errors import Conflict
+from backburner.model.home import Home
+from backburner.work.process.identity import boot_id
+
+_MOST = 200
+
+
+class NodeHome:
+    """Held for as long as the node lives.
+
+    Its file says whose it is: the name, the number of that very file, and the boot in which it was
+    last used. A folder that was copied has another file; a whole machine that was copied has not,
+    but it was started since, as one that was only restarted.
+    """
+
+    def __init__(self, home: Home) -> None:
+        """Conflict where another process is this node."""
+        os.makedirs(home.root, mode=0o700, exist_ok=True)
+        self._fd = os.open(home.node, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._fd)
+            raise Conflict(
+                f"another worker uses {home.root}", remedy="give each a folder, with --home"
+            ) from None
+        self.has_worked = os.path.isdir(home.tasks)
+        name, number, boot = [*os.read(self._fd, _MOST).decode().split(), "", "", ""][:3]
+        if not name or (number and number != self._number()):
+            self.rename()
+            return
+        self.name = name
+        self.may_be_a_copy = boot != boot_id()
+        """The record has to be asked whether the name is somebody else's."""
+        self._write()
+
+    def rename(self) -> None:
+        """Nobody has this name."""
+        self.name = f"nd_{int(time.time())}_{secrets.token_hex(4)}"
+        self.may_be_a_copy = False
+        self._write()
+
+    def _number(self) -> str:
+        return str(os.fstat(self._fd).st_ino)
+
+    def _write(self) -> None:
+        text = f"{self.name} {self._number()} {boot_id()}\n".encode()
+        os.pwrite(self._fd, text, 0)
+        os.ftruncate(self._fd, len(text))
+        os.fsync(self._fd)
+
+    def close(self) -> None:
+        """Somebody else may be this node now."""
+        os.close(self._fd)

@@ -190,6 +190,24 @@ async def test_e6_the_record_keeps_so_much_of_a_log_whatever_its_machine_keeps(
     assert said.endswith(lines(299_000, 300_000))
 
 
+async def test_e6_the_record_keeps_no_more_of_two_streams_than_of_one(
+    node: Node, tmp_path: Path
+) -> None:
+    node.task = replace(node.task, spec={**node.task.spec, "separate_stderr": True})
+    node.task = replace(node.task, spec={**node.task.spec, "log": [2**40, 2**40]})
+    for number in range(6):
+        with open(node.folder.stderr, "ab") as errors:
+            errors.write(lines(number * 30_000, number * 30_000 + 30_000))
+        await node.writes(lines(number * 30_000, number * 30_000 + 30_000))
+    rows = ask(
+        node.address, "SELECT stream, sum(length(data))::bigint FROM mirror_piece GROUP BY 1"
+    )
+    kept = {str(stream): int(str(size)) for stream, size in rows}
+    assert kept.keys() == {"output", "stderr"}
+    assert sum(kept.values()) <= LogBounds().most + 4 * 64 * 1024
+    assert (await whole(node, tmp_path / "late")).endswith(lines(179_000, 180_000))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("ends", [False, True])
 async def test_x2_what_a_crash_of_the_database_takes_of_a_silent_job_is_copied_again(

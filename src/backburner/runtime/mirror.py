@@ -172,9 +172,13 @@ def _look(task: Task, folder: AttemptFolder, log: _Log) -> tuple[dict[str, _Sign
 
 
 def _bounds(task: Task) -> LogBounds:
-    """A machine may keep more of a log; the record, which all share, has about 1.5 MB of it."""
+    """Of each stream. A machine may keep more; the record, which all share, has about 1.5 MB of an
+
+    attempt, whether it has one stream or two.
+    """
     kept, usual = log_bounds(task.spec), LogBounds()
-    return LogBounds(min(kept.head, usual.head), min(kept.tail, usual.tail))
+    share = 2 if task.spec.get("separate_stderr") else 1
+    return LogBounds(min(kept.head, usual.head // share), min(kept.tail, usual.tail // share))
 
 
 def _growth(name: str, path: str, held: Held, bounds: LogBounds) -> Growth | None:

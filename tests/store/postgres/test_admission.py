@@ -1,5 +1,6 @@
 """X10: who is let into the engine, and when: owners and sessions in turn, as places free up."""
 
+import asyncio
 import itertools
 import re
 from collections import Counter
@@ -9,14 +10,19 @@ from typing import Any
 import pytest
 
 from backburner.model.errors import UsageError
+from backburner.model.events import EventKind
 from backburner.model.order import Order, check_queue
+from backburner.model.states import State
 from backburner.model.task import Task
 from backburner.store.engine import Job, route_of_node
+from backburner.store.news import News
 from backburner.store.postgres.admission import RESERVE
 from backburner.store.postgres.node import open_node
 from backburner.store.postgres.store import PostgresStore
 from backburner.store.protocol import Scope
-from tests.store.conformance.making import ENDINGS, PLACE, PLENTY, new_task
+from backburner.store.record.ends import End, end_task
+from backburner.store.record.transaction import Statements
+from tests.store.conformance.making import ENDINGS, PLACE, PLENTY, get, new_task
 from tests.store.postgres.test_database import run
 
 _numbers = itertools.count(1)
@@ -50,6 +56,27 @@ def let_in(address: str) -> list[str]:
 async def start(store: PostgresStore, owner: str, session: str = "chat", **order: Any) -> Task:
     new = new_task(scope=Scope(owner, session), order=Order(**order))
     return await store.create(new, limit=PLENTY)
+
+
+async def test_x1_an_end_that_is_undone_calls_nothing_back(
+    store: PostgresStore, address: str
+) -> None:
+    """An operation that fails after it has ended a task: the engine has it still."""
+    task = await start(store, "ada")
+    heard: list[News | None] = []
+    store.on_news(heard.append)
+
+    def fail(written: Statements) -> None:
+        assert end_task(written, End(task.id, 1, ENDINGS["canceled"])) is not None
+        raise ZeroDivisionError
+
+    failing = store._writer.write(fail)  # pyright: ignore[reportPrivateUsage]
+    failed, other = await asyncio.gather(failing, start(store, "bob"), return_exceptions=True)
+    assert isinstance(failed, ZeroDivisionError)
+    assert isinstance(other, Task)
+    assert (await get(store, task.id)).state is State.QUEUED
+    assert let_in(address) == [task.id, other.id]
+    assert [news and news.events for news in heard] == [((other.id, EventKind.CREATED),)]
 
 
 async def end_one(store: PostgresStore, address: str, node: str) -> str:

@@ -1,6 +1,7 @@
 """X10: no statement crosses owners, whatever it forgets to say: the database sees to that."""
 
 import asyncio
+import contextlib
 import json
 import re
 from collections.abc import Iterator
@@ -281,9 +282,9 @@ async def test_x10_writes_of_several_owners_in_one_transaction_are_apart(
         for owner, found in (("bob", 0), ("ada", 1), (None, 1), ("bob", 0)):
             statements.act_for(owner)
             assert len(statements.rows("task_get", id=ID)) == found
-        statements.command(b"SAVEPOINT here")
-        statements.act_for("ada")
-        statements.rolled_back_to(b"here")
+        with contextlib.suppress(ZeroDivisionError), statements.undone_where_it_fails():
+            statements.act_for("ada")
+            raise ZeroDivisionError
         statements.act_for("ada")
         assert len(statements.rows("task_get", id=ID)) == 1
         statements.command(b"ROLLBACK")

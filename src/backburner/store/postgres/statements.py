@@ -76,11 +76,25 @@ class Statements(transaction.Statements):
         self._unsent.clear()
         self.command(b"ROLLBACK")
 
-    def rolled_back_to(self, savepoint: bytes) -> None:
-        """Undo what was done since; the role may have changed since, too."""
-        self._unsent.clear()
-        self.command(b"ROLLBACK TO " + savepoint)
-        self._role_is_known = False
+    @contextlib.contextmanager
+    def undone_where_it_fails(self) -> Generator[None]:
+        """What is done in there; where it raises, nothing of it was done or is told of."""
+        self.command(b"SAVEPOINT operation")
+        changes, events = self.changes, len(self.events)
+        ran = {name: len(rows) for name, rows in self.ran.items()}
+        try:
+            yield
+            self.send()  # what goes wrong then is its own fault, and not the next one's
+        except BaseException:
+            self._unsent.clear()
+            self.command(b"ROLLBACK TO operation")
+            self._role_is_known = False  # it may have changed since, too
+            self.changes = changes
+            del self.events[events:]
+            self.ran = {name: self.ran[name][:count] for name, count in ran.items()}
+            raise
+        finally:
+            self.command(b"RELEASE operation")
 
     # For whom
 

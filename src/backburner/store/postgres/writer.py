@@ -238,13 +238,11 @@ class Writer:
                 self._entrance.settle([], partial(self._changed, None))
             raise
 
-    def _attempt(self, run: Statements, group: list[Asked], *, alone: bool = False) -> None:
+    def _attempt(self, run: Statements, group: list[Asked]) -> None:
         before = run.changes
         try:
             run.act_for(group[0].owner)
             answers = carry_out(run, group)
-            if alone:
-                run.send()  # what goes wrong then is its own fault, and not the next one's
         except (StoreUnusable, psycopg.errors.LockNotAvailable):
             raise  # the transaction never began: it is nobody's fault
         except psycopg.Error as error:
@@ -259,13 +257,15 @@ class Writer:
 
     def _attempt_apart(self, run: Statements, group: list[Asked]) -> None:
         for each in group:
-            run.command(b"SAVEPOINT operation")
             try:
-                self._attempt(run, [each], alone=True)
+                with run.undone_where_it_fails():
+                    self._attempt(run, [each])
             except Spoilt as spoilt:
-                run.rolled_back_to(b"operation")
                 each.error = spoilt.error
-            run.command(b"RELEASE operation")
+            except psycopg.Error as error:
+                if is_lost(error):
+                    raise
+                each.error = explain(error)
 
     def _commit(self, run: Statements, deadline: float) -> Callable[[], None] | None:
         """What tells of it here; others are notified with it."""

@@ -372,7 +372,7 @@ def _parked(tool: Tool, task: Task, seconds: float) -> Invocation:
 
 
 def _calling(tool: Tool, values: dict[str, Any]) -> Work:
-    return lambda context: carry_out(tool, values, context)
+    return partial(carry_out, tool, values)
 
 
 def _ended_elsewhere(tool: Tool, task: Task) -> Invocation:

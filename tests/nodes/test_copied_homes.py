@@ -39,10 +39,11 @@ def test_a_folder_that_was_copied_has_a_name_of_its_own(tmp_path: Path) -> None:
     first.close()
     again = NodeHome(Home(tmp_path / "first"))
     assert (again.name, again.may_be_a_copy) == (first.name, False), "only started again"
-    again.close()
     started_elsewhere(tmp_path / "first", first.name)
-    again = NodeHome(Home(tmp_path / "first"))
-    assert (again.name, again.may_be_a_copy) == (first.name, True)
+    for _ in range(2):  # it may be killed before the record has answered
+        again.close()
+        again = NodeHome(Home(tmp_path / "first"))
+        assert (again.name, again.may_be_a_copy) == (first.name, True)
     again.rename()
     assert again.name not in (first.name, second.name)
     for each in (second, again):

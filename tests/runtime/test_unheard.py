@@ -5,10 +5,13 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from backburner import Backburner, Context, Settings, State, UsageError
+from backburner.model.errors import StoreAway
+from backburner.model.states import ErrorKind
 from tests.faults.homes import waiting_starts
 from tests.faults.victims import nobody_keeps, unique_seconds
 from tests.unheard import cancel_unheard, in_record, until_unheard
@@ -167,3 +170,47 @@ async def test_x2_a_home_whose_closing_is_cancelled_is_closed(home: Path) -> Non
         found = await again.session("s").task(task.id)
         assert found.error is not None
         assert found.error.kind == "orphaned"
+
+
+@pytest.mark.parametrize("then", ["left alone", "tried again", "cancelled"])
+async def test_x2_a_begin_whose_answer_was_lost_is_ended_and_not_forgotten(
+    home: Path, then: str
+) -> None:
+    """The record has it as running here, and nothing runs."""
+    async with Backburner.open(home) as bb:
+
+        @bb.tool(background=True)
+        async def count() -> int:
+            return 3
+
+        session, worker = bb.session("s"), bb.runs.worker
+        begin, answered = worker.store.begin, asyncio.Event()
+
+        def lose_the_answer(*order: Any, **more: Any) -> "asyncio.Future[Any]":
+            written = begin(*order, **more)
+            lost: asyncio.Future[Any] = type(written)(loop=asyncio.get_running_loop())
+
+            async def answer() -> None:
+                await written
+                await answered.wait()
+                lost.set_exception(StoreAway("the database was lost"))
+
+            answering.append(asyncio.create_task(answer()))
+            return lost
+
+        answering: list[asyncio.Task[None]] = []
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(worker.store, "begin", lose_the_answer)
+            spawning = asyncio.create_task(session.spawn("count", id="bg_unheard"))
+            await wait_until_async(lambda: in_record(home, _TASK))
+            if then == "cancelled":
+                spawning.cancel()
+            answered.set()
+            with pytest.raises((StoreAway, asyncio.CancelledError)):
+                await spawning
+            await asyncio.gather(*answering)
+        if then == "tried again":
+            assert (await session.spawn("count", id="bg_unheard")).state is State.RUNNING
+        await worker.end_what_is_lost()
+        task = await (await session.task("bg_unheard")).wait(30)
+        assert (task.state, task.error and task.error.kind) == (State.FAILED, ErrorKind.SPAWN)

@@ -253,6 +253,7 @@ async def work(
             await store.close()
             place.rename()
             store = await _opened(home, place, report)
+        place.keep_name()
         node = Node(store, home, settings, terms=terms, programs=programs, report=report)
         try:
             async with contextlib.AsyncExitStack() as open_now:
@@ -282,13 +283,16 @@ async def _opened(home: Home, place: NodeHome, report: Callable[[str], None]) ->
 
 async def _is_elsewhere(store: NodeStore, report: Callable[[str], None]) -> bool:
     """Whether somebody who lives has our name: it is heard of again before long."""
-    before = await insist(store.seen_itself, report)
-    if before is None or not before.alive:
-        return False
-    pause = before.node.silent_s / BEATS * 2
-    await asyncio.sleep(pause)
-    after = await insist(store.seen_itself, report)
-    return after is not None and after.silent_for_s < pause
+    while True:
+        reached = store.times_reached
+        before = await insist(store.seen_itself, report)
+        if before is None or not before.alive:
+            return False
+        pause = before.node.silent_s / BEATS * 2
+        await asyncio.sleep(pause)
+        after = await insist(store.seen_itself, report)
+        if store.times_reached == reached:  # else nobody could be heard of
+            return after is not None and after.silent_for_s < pause
 
 
 async def _until_told(

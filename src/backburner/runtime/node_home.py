@@ -39,13 +39,16 @@ class NodeHome:
         self.name = name
         self.may_be_a_copy = boot != boot_id()
         """The record has to be asked whether the name is somebody else's."""
+
+    def keep_name(self) -> None:
+        """It is nobody else's."""
+        self.may_be_a_copy = False
         self._write()
 
     def rename(self) -> None:
-        """Nobody has this name."""
+        """Take a name that nobody has."""
         self.name = f"nd_{int(time.time())}_{secrets.token_hex(4)}"
-        self.may_be_a_copy = False
-        self._write()
+        self.keep_name()
 
     def _number(self) -> str:
         return str(os.fstat(self._fd).st_ino)

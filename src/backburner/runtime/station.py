@@ -20,7 +20,7 @@ from backburner.model.events import EventKind
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.node import Node
-from backburner.model.states import ErrorKind
+from backburner.model.states import ErrorKind, State
 from backburner.model.task import Task
 from backburner.runtime.artifacts import Bringer
 from backburner.runtime.contact import Contact
@@ -43,6 +43,7 @@ _HOLD = frozenset({EventKind.FAILED_TRY, EventKind.REQUEUED})
 """After these something waits for its time."""
 BEATS = 6
 """A node says so many times that it lives before it would be taken for dead."""
+_AGAIN_S = 1.0
 _REST_S = 0.05
 """Changes come in crowds: one look for all of those of a moment."""
 _NOBODY = 0
@@ -53,7 +54,10 @@ class Crew(Protocol):
     """What carries out the work that is brought here."""
 
     async def begin_now(self, task: Task) -> bool:
-        """Begin it at once. False where nothing of it runs: there was no room, or it was over."""
+        """Begin it at once. False where nothing of it runs, for whatever reason: nothing was done
+
+        to it then, because it may be somebody else's.
+        """
         ...
 
     def take_up(self, task: Task) -> None:
@@ -182,18 +186,22 @@ class Station:
         self._carried[job] = False
         try:
             await self._carry_to_end(job, task)
+        except StoreError:
+            raise  # the record was closed
+        except Exception as error:  # noqa: BLE001 - else the engine would forget it without a word
+            self._report(f"{job.task}: given back: {type(error).__name__}: {error}")
+            await asyncio.sleep(_AGAIN_S)
+            await insist(partial(self._store.give_back, job), self._report)
         finally:
             self._carried.pop(job, None)
 
     async def _carry_to_end(self, job: Job, task: Task | None) -> None:
         async with self._feed.of_task(job.task, _OVER) as bell:
             try:
-                if task is None or not await self._has_begun(task):
-                    task = await self._taken(job)
-                    if task is None:
-                        return
-                    self._crew.take_up(task)
-            except asyncio.CancelledError:  # this process leaves
+                is_here = task is not None and await self._has_begun(task)
+                if not is_here and not await self._is_taken_up(job):
+                    return
+            except asyncio.CancelledError:  # whatever has begun meanwhile is not given back
                 with contextlib.suppress(StoreError):  # else it is found as what the dead had
                     await whole(self._store.give_back(job))
                 raise
@@ -205,9 +213,16 @@ class Station:
 
     async def _has_begun(self, task: Task) -> bool:
         """Begin it, where nothing is in the way: then it need not be taken first."""
-        if task.state.terminal or self._crew.full or self._crew.unfit(task) is not None:
+        if task.state is not State.QUEUED or self._crew.full or self._crew.unfit(task) is not None:
             return False
         return await self._crew.begin_now(task)
+
+    async def _is_taken_up(self, job: Job) -> bool:
+        """Whether it is with this node now, and begins as soon as it can."""
+        task = await self._taken(job)
+        if task is not None:
+            self._crew.take_up(task)
+        return task is not None
 
     def _ended(self, job: Job) -> None:
         if job in self._carried:

@@ -230,25 +230,28 @@ class ProcessWorker:
     # Starting
 
     async def _start(self, task: Task, begun: "asyncio.Future[bool] | None" = None) -> None:
-        job = None
+        """Where somebody waits for ``begun`` it may be another machine's, and is not ended here."""
+        found = None
         try:
-            job = await self._begin(task)
+            found = await self._begin(task)
         finally:
             if begun is not None and not begun.done():
-                begun.set_result(job is not None)
-        if job is not None:
-            await self._see_to_end(job)
+                begun.set_result(isinstance(found, Job))
+        if isinstance(found, Job):
+            await self._see_to_end(found)
+        elif found is not None and begun is None:
+            await self._finish(task, found)
 
-    async def _begin(self, task: Task) -> Job | None:
-        """What runs now, if it does."""
+    async def _begin(self, task: Task) -> Job | Ending | None:
+        """What runs now, if it does, or the end of what never will."""
         if task.stop is not None:  # asked to stop when it ran, or seemed to
-            return await self._finish(task, Ending.canceled())
+            return Ending.canceled()
         if (in_vain := await what_keeps_it(self._store, task)) is not None:
-            return await self._finish(task, in_vain)
+            return in_vain
         try:
             launch = await launch_of(self._store, self._home, task, self.own_launch)
         except (OSError, ValueError, TypeError) as error:
-            return await self._cannot_start(task, error)
+            return _cannot_start(error)
         folder = self._home.attempt(task.id, task.attempt)
         group = f"{self._cgroups}/{task.id}.{task.attempt}" if self._cgroups else None
         if group is not None and not cgroup.make(group):
@@ -260,7 +263,7 @@ class ProcessWorker:
         except (OSError, ValueError, TypeError) as error:
             if group is not None:
                 cgroup.remove(group)
-            return await self._cannot_start(task, error)
+            return _cannot_start(error)
         place = Place(boot_id(), clock.boot_now(), started.pid, group, memory_group)
         claimed = None
         try:
@@ -283,10 +286,6 @@ class ProcessWorker:
         started.go()
         self._started_for_good(claimed)
         return job
-
-    async def _cannot_start(self, task: Task, error: Exception) -> None:
-        reason = f"it could not be started: {error}"
-        await self._finish(task, Ending.failed(ErrorKind.SPAWN, reason))
 
     def _started_for_good(self, task: Task) -> None:
         if not task.retries_left:  # a further attempt needs its environment too
@@ -491,3 +490,7 @@ class ProcessWorker:
             self._report(f"{task.id}: result.json was not written: {error}")
             return False
         return True
+
+
+def _cannot_start(error: Exception) -> Ending:
+    return Ending.failed(ErrorKind.SPAWN, f"it could not be started: {error}")

@@ -58,6 +58,48 @@ async def start(store: PostgresStore, owner: str, session: str = "chat", **order
     return await store.create(new, limit=PLENTY)
 
 
+async def test_x10_more_may_be_let_in_than_there_is_room_for_now(
+    store: PostgresStore, address: str
+) -> None:
+    """A machine goes before it has fetched them; a queue is made narrow, and paused."""
+    machine(address, 40, routes="default,narrow")
+    await store.set_queue("narrow", 4)
+    tasks = [await start(store, "ada") for _ in range(60)]
+    in_queue = [await start(store, "ada", queue="narrow") for _ in range(5)]
+    for task in (tasks[0], *in_queue[:4]):
+        run(address, f"DELETE FROM procrastinate_jobs WHERE args ->> 'task' = '{task.id}'")
+        assert await store.claim(task.id, 1, PLACE) is not None
+    run(address, "DELETE FROM procrastinate_workers")
+    await store.set_queue("narrow", 1)
+    await store.pause_queue("narrow", paused=True)
+    other = await start(store, "bob")
+    assert await store.finish(tasks[0].id, 1, ENDINGS["succeeded"]) is not None
+    machine(address, 200)
+    await start(store, "ada")
+    assert other.id in let_in(address)
+    assert in_queue[4].id not in let_in(address)
+
+
+async def test_x10_what_is_let_in_at_one_blow_has_its_turns(
+    store: PostgresStore, address: str
+) -> None:
+    *adas, bob = await asyncio.gather(
+        *(start(store, "ada", priority=10) for _ in range(3)), start(store, "bob")
+    )
+    first, second, third = (task.id for task in adas)
+    assert let_in(address) == [first, bob.id, second, third], "priorities count within an owner"
+
+
+async def test_x1_what_a_machine_has_fetched_is_not_called_back(
+    store: PostgresStore, address: str
+) -> None:
+    """It is about to begin it: a second job of it would come to another machine."""
+    task = await start(store, "ada")
+    run(address, "UPDATE procrastinate_jobs SET status = 'doing'")
+    await store.set_owner_limit("zoe", 5)
+    assert let_in(address) == [task.id]
+
+
 async def test_x1_an_end_that_is_undone_calls_nothing_back(
     store: PostgresStore, address: str
 ) -> None:

@@ -4,6 +4,7 @@ Whoever waited for that answer was told of an error, and nothing has begun; but 
 worker for the one who has it, for as long as it lives.
 """
 
+import asyncio
 from collections.abc import Container
 
 from backburner.model.ending import Ending
@@ -24,13 +25,17 @@ class _Writing:
     noted: dict[str, bool]
     task_id: str
     claimed: bool
+    before: bool | None
+    """What was noted of an earlier try, which may be the one that is on record."""
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, _: object, error: object, __: object) -> None:
-        if isinstance(error, StoreAway):
+        if isinstance(error, StoreAway | asyncio.CancelledError):
             self.noted[self.task_id] = self.claimed
+        elif self.before is not None:
+            self.noted[self.task_id] = self.before
 
 
 class Unheard:
@@ -43,9 +48,8 @@ class Unheard:
         """By id, whether it was waiting in the record, and not started here."""
 
     def writing(self, task_id: str, *, claimed: bool) -> "_Writing":
-        """While it is put on record as running; what became of an earlier try is known then."""
-        self._claimed.pop(task_id, None)
-        return _Writing(self._claimed, task_id, claimed)
+        """While it is put on record as running. An earlier try is not seen to meanwhile."""
+        return _Writing(self._claimed, task_id, claimed, self._claimed.pop(task_id, None))
 
     async def see_to(self, worker_id: str, running: Container[str]) -> None:
         """Give back what was claimed, and end what was started."""

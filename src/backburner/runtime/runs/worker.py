@@ -259,15 +259,15 @@ class RunWorker:
 
     async def begin_now(self, task: Task) -> bool:
         """Begin what waits for an application. False where it does not run."""
-        return not self._closing and await asyncio.shield(self._take_up_beside(task))
+        return not self._closing and await asyncio.shield(self._take_up_beside(task, taken=False))
 
     def take_up(self, task: Task) -> None:
         """Begin what waits for an application, as soon as there is room."""
         if not self._closing:
             self._take_up_beside(task)
 
-    def _take_up_beside(self, task: Task) -> "asyncio.Task[bool]":
-        taking = asyncio.create_task(self._take_up_or_report(task))
+    def _take_up_beside(self, task: Task, *, taken: bool = True) -> "asyncio.Task[bool]":
+        taking = asyncio.create_task(self._take_up_or_report(task, taken=taken))
         self._beside.add(taking)
         taking.add_done_callback(self._beside.discard)
         return taking
@@ -330,20 +330,23 @@ class RunWorker:
                 await asyncio.sleep(_LOOK_AGAIN_S)
             await asyncio.sleep(_LOOK_PAUSE_S)
 
-    async def _take_up_or_report(self, task: Task) -> bool:
+    async def _take_up_or_report(self, task: Task, *, taken: bool = True) -> bool:
         try:
-            return await whole(self._take_up(task))  # what it has claimed, no other will carry out
+            # To its end: what it has claimed, no other will carry out.
+            return await whole(self._take_up(task, taken=taken))
         except Exception as error:  # noqa: BLE001 - others must not wait for this one
             self.report(f"{task.id}: cannot be taken up: {type(error).__name__}: {error}")
             self._put_off = True
             asyncio.get_running_loop().call_later(_LOOK_AGAIN_S, self._bell.set)
             return False
 
-    async def _take_up(self, task: Task) -> bool:
-        """Whether it runs here now."""
+    async def _take_up(self, task: Task, *, taken: bool) -> bool:
+        """Whether it runs here now. What is not ``taken`` may be another machine's."""
         try:
             claim = self.find_work(task)
         except UsageError as error:  # the tool has changed since
+            if not taken:
+                return False
             ending = Ending.failed(ErrorKind.SPAWN, f"it cannot be taken up: {error}")
             failed = await self.store.finish(task.id, task.attempt, ending)
             if failed is not None:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import cast
 
+from backburner.model import clock
 from backburner.model.clock import Instant
 from backburner.model.ending import Ending
 from backburner.model.events import EventKind
@@ -175,8 +176,13 @@ class NodeStore(PostgresStore):
         await self._count("jobs_close", name=TASK, task=job.task, attempt=job.attempt)
 
     async def let_in_due(self) -> None:
-        """The time has come that something has waited for."""
-        await self._writer.write(lambda run: let_in(cast("Statements", run), Procrastinate()))
+        """The time has come that something has waited for; another node may have seen to it."""
+
+        def operation(run: transaction.Statements) -> None:
+            if run.rows("task_due", now=clock.now()):
+                let_in(cast("Statements", run), Procrastinate())
+
+        await self._writer.write(operation)
 
     async def is_worker(self, number: int) -> bool:
         """Whether the engine knows a worker of this number, or took it for dead."""

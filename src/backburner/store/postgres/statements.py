@@ -52,17 +52,18 @@ class Statements(transaction.Statements):
 
     # Transactions
 
-    def begin(self, *first: bytes, begun: Callable[[Row], None] | None = None) -> None:
-        """A transaction, with these. ``begun`` gets the row of the last of them once it is there,
+    def begin(
+        self, *first: bytes, last: bytes = b"SELECT 1", begun: Callable[[Row], None] | None = None
+    ) -> None:
+        """A transaction, with these. ``begun`` gets the row of the ``last`` once it is there, which
 
-        which is with the answer to the next statement, and before any commit.
+        is with the answer to the next statement, and before any commit.
         """
         self.ran.clear()
         self.events.clear()
         self._acts_for, self._role_is_known = None, True
         self._unsent = [_Unsent(text, {}) for text in (b"BEGIN", *first)]
-        if begun is not None:
-            self._unsent[-1] = _Unsent(self._unsent[-1].text, {}, begun)
+        self._unsent.append(_Unsent(last, {}, begun))
 
     def commit(self, *last: tuple[bytes, Mapping[str, Any]]) -> None:
         """End the transaction, after these."""

@@ -183,7 +183,11 @@ class Writer:
         try:
             return self._transaction(done, self._attempt, deadline)
         except Spoilt:
-            return self._transaction(done, self._attempt_apart, deadline)
+            pass
+        except psycopg.Error as error:  # of something that was sent with the commit
+            if _is_nobodys_fault(error):
+                raise
+        return self._transaction(done, self._attempt_apart, deadline)
 
     def _transaction(
         self,
@@ -196,8 +200,9 @@ class Writer:
         if beyond:
             run.command(_LOCK_BEYOND)
         try:
-            first = (*(() if beyond else (_LOCK,)), *((_LAZILY,) if _is_lazy(done) else ()))
-            run.begin(*first, _FORMAT, begun=self._begun)
+            lock = () if beyond else (_LOCK,)
+            laziness = (_LAZILY,) if _is_lazy(done) else ()
+            run.begin(*lock, *laziness, last=_FORMAT, begun=self._begun)
             if not self._clock.is_set:
                 run.send()
             before = run.changes
@@ -243,10 +248,10 @@ class Writer:
         try:
             run.act_for(group[0].owner)
             answers = carry_out(run, group)
-        except (StoreUnusable, psycopg.errors.LockNotAvailable):
-            raise  # the transaction never began: it is nobody's fault
+        except StoreUnusable:
+            raise  # nothing of it may be written
         except psycopg.Error as error:
-            if is_lost(error):
+            if _is_nobodys_fault(error):
                 raise
             raise Spoilt(explain(error)) from None
         except Exception as error:  # noqa: BLE001 - the caller hears it
@@ -263,7 +268,7 @@ class Writer:
             except Spoilt as spoilt:
                 each.error = spoilt.error
             except psycopg.Error as error:
-                if is_lost(error):
+                if _is_nobodys_fault(error):
                     raise
                 each.error = explain(error)
 
@@ -309,6 +314,11 @@ class Writer:
         if self._statements is not None:
             self._statements.connection.close()
             self._statements = None
+
+
+def _is_nobodys_fault(error: psycopg.Error) -> bool:
+    """The connection was lost, or there was no turn to write."""
+    return is_lost(error) or isinstance(error, psycopg.errors.LockNotAvailable)
 
 
 def _is_lazy(done: list[Asked]) -> bool:

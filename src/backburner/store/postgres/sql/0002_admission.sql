@@ -165,6 +165,9 @@ DECLARE
     chosen BIGINT;
     its_session TEXT;
 BEGIN
+    IF places <= 0 THEN  -- below nothing where more was let in than has room now
+        RETURN;
+    END IF;
     IF NOT EXISTS (SELECT 1 FROM owner_limit) AND places >= (
         SELECT count(*) FROM (SELECT 1 FROM task t
                               WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt
@@ -173,8 +176,9 @@ BEGIN
             WITH all_of_them AS (
                 UPDATE task t SET let_in = t.attempt, node = NULL
                 WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt AND t.route = on_route
-                RETURNING t.id, t.attempt, t.route, t.priority, t.seq)
-            SELECT a.id::text, a.attempt, a.route FROM all_of_them a ORDER BY a.priority DESC, a.seq;
+                RETURNING t.id, t.attempt, t.route, t.owner, t.priority, t.seq)
+            SELECT a.id::text, a.attempt, a.route FROM all_of_them a
+            ORDER BY row_number() OVER (PARTITION BY a.owner ORDER BY a.priority DESC, a.seq), a.owner;
         DELETE FROM turn u WHERE u.route = on_route AND u.owner <> '';
         RETURN;
     END IF;

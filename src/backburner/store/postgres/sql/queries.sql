@@ -101,6 +101,10 @@ ORDER BY t.stop_at IS NULL, t.priority DESC, t.seq LIMIT :limit;
 SELECT min(not_before) FROM task
 WHERE held AND state = 'queued' AND not_before IS NOT NULL AND not_before > :now;
 
+-- name: task_due
+-- Whether something waits for a time that has come.
+SELECT 1 FROM task WHERE held AND state = 'queued' AND not_before <= :now LIMIT 1;
+
 -- name: task_waits
 -- What keeps queued tasks from starting: other tasks, their time, their queue and the place in it, and
 -- how many of their owner run.
@@ -761,9 +765,12 @@ HAVING count(*) > 0;
 
 -- name: tasks_recall
 -- What was let in and nobody has taken is to be let in anew, because the rules have changed. Not what
--- waits for another task in vain.
+-- waits for another task in vain, nor what a machine has fetched and is about to begin, which looks at
+-- the rules itself.
 UPDATE task SET let_in = attempt - 1
 WHERE state = 'queued' AND let_in = attempt AND node IS NULL
+  AND NOT EXISTS (SELECT 1 FROM procrastinate_jobs j
+                  WHERE j.queueing_lock = task.id || ':' || task.attempt AND j.status = 'doing')
   AND (after_failure OR NOT EXISTS (
           SELECT 1 FROM json_array_elements_text(task.after::json) a (id) JOIN task d ON d.id = a.id
           WHERE d.finished_at IS NOT NULL AND d.state <> 'succeeded'))

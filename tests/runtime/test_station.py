@@ -1,0 +1,124 @@
+"""X2: what is brought to a node is begun there once, or it goes on to whoever can."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
+
+import pytest
+
+from backburner.model.ending import Ending
+from backburner.model.home import Home
+from backburner.model.limits import Settings
+from backburner.model.node import Node, NodeKind
+from backburner.model.states import State
+from backburner.model.task import Task
+from backburner.runtime.feed import Feed
+from backburner.runtime.station import Station
+from backburner.runtime.worker import ProcessWorker
+from backburner.store.postgres.node import NodeStore, open_node
+from tests import postgres_server
+from tests.store.conformance.making import ADA, PLACE, PLENTY, get, new_task
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    made = postgres_server.server().create()
+    yield made
+    postgres_server.server().drop(made)
+
+
+class Crew:
+    """Says of the first so many that something is wrong with this machine."""
+
+    full = False
+
+    def __init__(self, store: NodeStore, *, faults: int = 0, begins: bool = True) -> None:
+        self._store = store
+        self._faults = faults
+        self._begins = begins
+        self.begun: asyncio.Queue[str] = asyncio.Queue()
+        self.taken_up: asyncio.Queue[str] = asyncio.Queue()
+
+    def unfit(self, task: Task) -> str | None:  # noqa: ARG002 - as Crew has it
+        self._faults -= 1
+        if self._faults >= 0:
+            raise OSError("the disk of the home is away")
+        return None
+
+    async def begin_now(self, task: Task) -> bool:
+        if self._begins:
+            assert await self._store.claim(task.id, task.attempt, PLACE) is not None
+            await self.begun.put(task.id)
+        return self._begins
+
+    def take_up(self, task: Task) -> None:
+        self.taken_up.put_nowait(task.id)
+
+    def at_work(self) -> list[Task]:
+        return []
+
+    async def end_what_is_lost(self) -> None:
+        pass
+
+
+@contextlib.asynccontextmanager
+async def at_work(store: NodeStore, home: Home, crew: Crew) -> AsyncGenerator[None]:
+    node = Node(store.node, NodeKind.WORKER, "here", 1, queues=("default",), places=4, silent_s=600)
+    feed = Feed(store)
+    station = Station(store, home, Settings(), feed=feed, node=node, crew=crew, report=print)
+    running = asyncio.create_task(station.run())
+    try:
+        await station.known()
+        yield
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+        await station.leave()
+        feed.close()
+
+
+async def test_x2_a_machine_that_cannot_say_whether_it_may_loses_nothing(
+    address: str, tmp_path: Path
+) -> None:
+    """Nobody would be taken for dead in time."""
+    store = await open_node(address, "nd_1")
+    crew = Crew(store, faults=2)
+    async with at_work(store, Home(tmp_path, address), crew):
+        tasks = [await store.create(new_task(), limit=PLENTY) for _ in range(3)]
+        async with asyncio.timeout(60):
+            begun = {await crew.begun.get() for _ in tasks}
+        assert begun == {task.id for task in tasks}
+        for task in tasks:
+            assert await store.finish(task.id, 1, Ending.canceled()) is not None
+    await store.close()
+
+
+async def test_x2_what_cannot_begin_at_once_is_with_its_node(address: str, tmp_path: Path) -> None:
+    store = await open_node(address, "nd_1")
+    crew = Crew(store, begins=False)
+    async with at_work(store, Home(tmp_path, address), crew):
+        task = await store.create(new_task(), limit=PLENTY)
+        async with asyncio.timeout(60):
+            assert await crew.taken_up.get() == task.id
+        assert [each.id for each in await store.kept()] == [task.id]
+    await store.close()
+
+
+@pytest.mark.parametrize("stop", [False, True])
+async def test_x2_what_was_not_taken_is_not_ended_here(
+    address: str, tmp_path: Path, *, stop: bool
+) -> None:
+    """What it was to be started with is gone: another machine may have it, and have begun."""
+    store = await open_node(address, "nd_1")
+    worker = ProcessWorker(store, Home(tmp_path, address), Settings(), print)
+    task = await store.create(new_task(), limit=PLENTY)
+    assert await store.claim(task.id, 1, PLACE) is not None
+    if stop:
+        await store.request_stop(task.id, ADA, 30.0)
+    assert not await worker.start_now(await get(store, task.id))
+    assert (await get(store, task.id)).state is State.RUNNING
+    await worker.close()
+    await store.close()

@@ -42,7 +42,7 @@ class Crew:
         self.begun: asyncio.Queue[str] = asyncio.Queue()
         self.taken_up: asyncio.Queue[str] = asyncio.Queue()
 
-    def unfit(self, task: Task) -> str | None:  # noqa: ARG002 - as Crew has it
+    def unfit(self, task: Task) -> str | None:
         self._faults -= 1
         if self._faults >= 0:
             raise OSError("the disk of the home is away")

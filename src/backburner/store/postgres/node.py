@@ -33,13 +33,12 @@ from backburner.store.postgres.store import PostgresStore
 from backburner.store.protocol import Output
 from backburner.store.record import transaction
 from backburner.store.record.claims import CLAIMS, Claim
+from backburner.store.record.ends import AT_ITS_START
 from backburner.store.record.reading import Reader
 from backburner.store.record.rows import to_message, to_question, to_task
 from backburner.store.record.together import Together
 
 _AT_ONCE = 1000
-_OF_A_START = 2
-"""Events of a task that was created and has begun, and nothing else."""
 
 
 @value
@@ -201,7 +200,7 @@ class NodeStore(PostgresStore):
         claim = Claim(task_id, attempt, place, self._node, self._where)
         claimed = await self._writer.write_together(CLAIMS, claim)
         self.has_begun += claimed is not None
-        if claimed is not None and claimed.events > _OF_A_START:
+        if claimed is not None and claimed.events > AT_ITS_START:
             # Something may have been sent to it before anybody here could hear of that.
             self._changed(News(((task_id, EventKind.SENT),)))
         return claimed and claimed.task

@@ -6,6 +6,7 @@ that print nothing: the difference is what copying costs.
 """
 
 import asyncio
+import sys
 from pathlib import Path
 
 from backburner import Task
@@ -14,9 +15,18 @@ from bench.shared.database import Cost
 from bench.shared.sides import Ours, both
 from bench.waiting import until
 
-_TALKS = "while :; do head -c 44 /dev/urandom | base64; sleep 0.1; done"
-_FILLS = f"head -c 2000000 /dev/urandom | base64; {_TALKS}"
-_SILENT = "sleep 600"
+# One process for a task: ten starts a second of each would be all that is measured.
+_PRINTS = """
+import base64, os, time
+for _ in range({first}):
+    print(base64.b64encode(os.urandom(44)).decode())
+while True:
+    time.sleep(0.1)
+    print(base64.b64encode(os.urandom(44)).decode(), flush=True)
+"""
+_TALKS = [sys.executable, "-S", "-c", _PRINTS.format(first=0)]
+_FILLS = [sys.executable, "-S", "-c", _PRINTS.format(first=40_000)]
+_SILENT = ["sleep", "600"]
 _FULL = 1024 * 1024
 _RUNNING = "SELECT count(*) FROM backburner.task WHERE state = 'running'"
 _COPIED = (
@@ -55,7 +65,7 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
 
 
 async def _cost(
-    ours: Ours, count: int, seconds: float, command: str, least: int = 0
+    ours: Ours, count: int, seconds: float, command: list[str], least: int = 0
 ) -> tuple[Cost, int]:
     """What the database does meanwhile, from when on the record has so much of each task; and how
 

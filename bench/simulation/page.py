@@ -88,7 +88,10 @@ def _paper(document: Row) -> str:
 def _logs(document: Row) -> str:
     rows = [row for row in document["rows"] if "tasks that print" in row["name"]]
     lines = [f"- {row['name']}: {row['notes'][0]}; {row['notes'][2]}." for row in rows]
-    return _text([*lines, *(f"- {row['notes'][1].capitalize()}." for row in rows[:1])])
+    if rows:
+        silent: str = rows[0]["notes"][1]
+        lines.append(f"- {silent[0].upper()}{silent[1:]}.")
+    return _text(lines)
 
 
 def _growth(document: Row) -> str:

@@ -247,13 +247,9 @@ async def work(
     held = None
     try:
         held = leave_address(home)
+        if place.may_be_a_copy:
+            await _be_the_only_one(home, place, report)
         store = await _opened(home, place, report)
-        if place.may_be_a_copy and await _is_elsewhere(store, report):
-            report(f"another machine is {place.name}: this one takes a name of its own")
-            await store.close()
-            place.rename()
-            store = await _opened(home, place, report)
-        place.keep_name()
         node = Node(store, home, settings, terms=terms, programs=programs, report=report)
         try:
             async with contextlib.AsyncExitStack() as open_now:
@@ -279,6 +275,19 @@ async def _opened(home: Home, place: NodeHome, report: Callable[[str], None]) ->
     if place.has_worked:
         return await insist(lambda: open_node(home.address, place.name), report)
     return await open_node(home.address, place.name)
+
+
+async def _be_the_only_one(home: Home, place: NodeHome, report: Callable[[str], None]) -> None:
+    """Under another name, where a machine that lives has this one."""
+    store = await _opened(home, place, report)
+    try:
+        if await _is_elsewhere(store, report):
+            report(f"another machine is {place.name}: this one takes a name of its own")
+            place.rename()
+        else:
+            place.keep_name()
+    finally:
+        await store.close()
 
 
 async def _is_elsewhere(store: NodeStore, report: Callable[[str], None]) -> bool:

@@ -16,7 +16,7 @@ from backburner.store.engine import Job
 from backburner.store.postgres.engine import TASK
 from backburner.store.postgres.engine_connection import EngineConnection
 from backburner.store.postgres.texts import meant_value
-from backburner.store.record.rows import MADE_TASK, to_task
+from backburner.store.record.rows import CHANGED_TASK, to_task
 
 _AGAIN_S = 1.0
 _LETS_GO_S = 1.0
@@ -29,7 +29,7 @@ is said by each of them, and asked by `Engine.stalled`."""
 
 _FETCH = f"""
 WITH fetched AS MATERIALIZED ({sql.queries["fetch_job"].strip().removesuffix(";")})
-SELECT fetched.*, (SELECT json_build_array({MADE_TASK}) FROM task t
+SELECT fetched.*, (SELECT json_build_array({CHANGED_TASK}) FROM task t
                    WHERE t.id = fetched.args ->> 'task') AS task
 FROM fetched"""  # noqa: S608 - of constants
 """Procrastinate's own question, and the task that the job is of, in one round trip."""

@@ -78,13 +78,10 @@ LIGHT_TASK = JOINED_TASK.replace("t.result,", "NULL,")
 """The same without results, each of which may be a megabyte, for an answer of many."""
 
 TASK_COLUMNS = ", ".join(f"t.{name}" for name in _COLUMNS)
-"""For a SELECT without a join."""
+"""The columns of the table alone, for a SELECT from `t`."""
 
 CHANGED_TASK = ", ".join([*_COLUMNS, "NULL", "NULL", "NULL", "NULL"])
-"""For a RETURNING, which cannot join."""
-
-MADE_TASK = f"{TASK_COLUMNS}, NULL, NULL, NULL, NULL"
-"""For a SELECT of `t` that joins nothing."""
+"""For a RETURNING, which cannot join, and for a SELECT that does not."""
 
 
 SIGNAL = """s.seq, s.key, t.id, s.owner, s.session, s.kind, s.text, s.data, s.state, s.reason,

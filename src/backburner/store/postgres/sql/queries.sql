@@ -186,7 +186,8 @@ WHERE t.attempt = w.attempt AND w.states ? t.state
 ORDER BY w.place;
 
 -- name: tasks_end
--- Active states → the endings. What was noted before stays where the ending says nothing of it. Not 0 where the engine may have a job of it that nobody has fetched.
+-- Active states → the endings. What was noted before stays where the ending says nothing of it. Not 0
+-- where the engine may have a job of it that nobody has fetched.
 WITH e AS MATERIALIZED (
     SELECT (value ->> 0)::bigint AS seq, value FROM jsonb_array_elements(:rows::jsonb) given (value))
 UPDATE task SET state = e.value ->> 1, finished_at = (e.value ->> 2)::bigint,

@@ -76,3 +76,11 @@ def backburner(
     monkeypatch.setenv("XDG_STATE_HOME", str(home))
     monkeypatch.setenv("BACKBURNER_HOME", address)
     return Program(nursery)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where tools that hold show what becomes of them."""
+    made = tmp_path / "folder"
+    made.mkdir()
+    return made

@@ -141,6 +141,32 @@ def test_x4_x3_in_a_flood_lines_are_read_or_counted(log: Path, copying: bool) ->
     assert numbers[-1] - numbers[0] > 8 * KIB
 
 
+def test_x4_x3_what_was_let_go_of_while_it_was_read_is_not_the_end(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(log, b"first\n" + b"." * AT_ONCE + b"\n" * AT_ONCE)
+    reader = LineReader(str(log))
+    assert texts(reader)[0] == "first"
+    write(log, b"." * 1024 * KIB + b"\nlast\n")
+    read = os.pread
+
+    def let_go_and_read(fd: int, length: int, offset: int) -> bytes:
+        LogBounder(log, LogBounds(4 * KIB, 64 * KIB, 0)).bound(final=True)
+        return read(fd, length, offset)
+
+    monkeypatch.setattr("backburner.work.log.stream.os.pread", let_go_and_read)
+    assert texts(reader)[-1] == "last"
+    assert reader.skipped > 900 * KIB
+
+
+def test_x4_a_hole_up_to_the_end_is_the_end(log: Path) -> None:
+    write(log, b"first\n")
+    os.truncate(log, 64 * KIB)
+    reader = LineReader(str(log))
+    assert texts(reader)[0].startswith("first")
+    assert reader.read() == ([], False)
+
+
 def test_x4_blocks_without_anything_of_interest_are_passed_over(log: Path) -> None:
     """Where each line would be, no piece is made; what may be of interest comes line by line."""
     write(log, b"dull\n" * 10_000 + b"a \x1b[31mgem\x1b[0m\n" + b"dull\n" * 10_000 + b"a gem")

@@ -79,7 +79,8 @@ class LineReader:
                 self._start_at(segment.offset)
             pieces += self._split(segment.data)
             end = segment.end
-        return pieces, bool(found.segments) and found.end > end
+        # Not whether something was read: it may have become a hole meanwhile, and more comes after.
+        return pieces, any(gap.dropped < gap.length for gap in found.gaps)
 
     def unfinished(self) -> Piece | None:
         """The line that is not whole yet. It will be given again."""

@@ -25,7 +25,7 @@ WAIT_S = 0.2
 WAITS = ["sleep", str(WAIT_S)]
 WORKER, BYSTANDER, CALLER = "worker", "bystander", "caller"
 """As whom the database knows our connections."""
-_NAP_S = 0.01
+_NAP_S = 0.05
 _PLENTY = 1_000_000
 
 Workers = AbstractContextManager[list["subprocess.Popen[bytes]"]]

@@ -198,6 +198,18 @@ async def test_e3_forty_starts_at_once_against_a_limit_of_five(
     assert len(await store.active()) == 5
 
 
+async def test_e3_one_that_is_there_already_takes_no_place_from_those_that_come_with_it(
+    store: Store,
+) -> None:
+    await store.create(new_task("build"), limit=3)
+    names = ("build", "test", "build", "lint", "more")
+    outcomes = await asyncio.gather(
+        *(_outcome(store.create(new_task(name), limit=3)) for name in names)
+    )
+    assert outcomes == ["created"] * 4 + ["LimitReached"]
+    assert {task.id for task in await store.active()} == {"build", "test", "lint"}
+
+
 async def _outcome(create: Awaitable[Task]) -> str:
     try:
         await create

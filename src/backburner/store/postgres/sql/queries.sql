@@ -556,27 +556,19 @@ SELECT content FROM secret WHERE name = :name;
 -- name: secrets_forget
 DELETE FROM secret WHERE name = ANY(:names::text[]) RETURNING name;
 
--- name: tasks_before_create
--- What has to be known before many are made: which of the ids are taken, how many are active of each
--- sort (as `task_count_active` counts them), and the queues.
-WITH w AS MATERIALIZED (SELECT id FROM jsonb_array_elements_text(:ids::jsonb) given (id)),
-s AS MATERIALIZED (
-    SELECT place, value ->> 0 AS owner, value ->> 1 AS session, value ->> 2 AS kind,
-           (value ->> 3)::boolean AS in_queue
-    FROM jsonb_array_elements(:sorts::jsonb) WITH ORDINALITY given (value, place))
-SELECT (SELECT coalesce(json_agg(t.id)::text, '[]') FROM w JOIN task t ON t.id = w.id),
-       (SELECT coalesce(json_agg((
-            SELECT count(*) FROM task t
-            WHERE t.owner = s.owner AND t.session = s.session AND t.kind = s.kind
-              AND t.state IN ('queued', 'running', 'input_required')
-              AND NOT (t.state = 'queued' AND t.schedule IS NOT NULL AND t.after IS NOT NULL)
-              AND t.parked_at IS NULL
-              AND (t.queue IS NOT NULL AND t.state = 'queued') = s.in_queue) ORDER BY place)::text,
-            '[]') FROM s),
-       (SELECT coalesce(json_agg(name ORDER BY name)::text, '[]') FROM queue);
-
 -- name: tasks_insert
--- Tasks that have not started, or that could not; nothing of those whose ids are taken.
+-- Tasks that have not started, or that could not: where the session has room for them (as
+-- `task_count_active` counts) and their queue is there; nothing of those whose ids are taken. A row
+-- says which of the sorts it is of, and how many of that sort there may be at most before it.
+WITH s AS MATERIALIZED (
+    SELECT place, (
+        SELECT count(*) FROM task t
+        WHERE t.owner = value ->> 0 AND t.session = value ->> 1 AND t.kind = value ->> 2
+          AND t.state IN ('queued', 'running', 'input_required')
+          AND NOT (t.state = 'queued' AND t.schedule IS NOT NULL AND t.after IS NOT NULL)
+          AND t.parked_at IS NULL
+          AND (t.queue IS NOT NULL AND t.state = 'queued') = (value ->> 3)::boolean) AS active
+    FROM jsonb_array_elements(:sorts::jsonb) WITH ORDINALITY given (value, place))
 INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, max_runtime_s,
                   parent, schedule, hand_over, queue, after, after_failure, retries_left, priority,
                   detail, events)
@@ -584,7 +576,11 @@ SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->
        (value ->> 6)::bigint, (value ->> 7)::double precision, value ->> 8, value ->> 9,
        value ->> 10, value ->> 11, value ->> 12, (value ->> 13)::boolean, (value ->> 14)::bigint,
        (value ->> 15)::bigint, value ->> 16, 1
-FROM jsonb_array_elements(:rows::jsonb) WITH ORDINALITY given (value, place) ORDER BY place
+FROM jsonb_array_elements(:rows::jsonb) WITH ORDINALITY given (value, place)
+WHERE (value ->> 11 IS NULL OR EXISTS (SELECT 1 FROM queue WHERE name = value ->> 11))
+  AND (value ->> 18 IS NULL
+       OR (SELECT active FROM s WHERE s.place = (value ->> 17)::bigint) <= (value ->> 18)::bigint)
+ORDER BY place
 ON CONFLICT (id) DO NOTHING
 RETURNING {changed};
 

@@ -14,7 +14,7 @@ from backburner.model.states import State
 from backburner.store.postgres import connection, reader, writer
 from backburner.store.postgres.migrations import WRITERS
 from tests.postgres_server import Server
-from tests.store.conformance.making import ADA, ENDINGS, PLACE, get, queued, running
+from tests.store.conformance.making import ADA, BOB, ENDINGS, PLACE, get, queued, running
 from tests.store.postgres.conftest import Open
 from tests.store.postgres.proxy import Cut, Wire
 from tests.waiting import wait_until_async
@@ -28,15 +28,38 @@ async def test_x2_what_was_cut_off_while_it_was_committed_is_written_once(
     async with Wire(address) as wire:
         store = await open_at(wire.address)
         wire.cut = cut
-        task = await queued(store)
+        task, other = await asyncio.gather(queued(store), queued(store, scope=BOB))
         wire.cut = cut
-        assert await store.claim(task.id, 1, PLACE) is not None, "or nobody carries it out"
+        begun = asyncio.gather(
+            store.claim(task.id, 1, PLACE), store.request_stop(other.id, BOB, 5.0)
+        )
+        assert None not in await begun, "or nobody carries it out"
         wire.cut = cut
         assert await store.finish(task.id, 1, ENDINGS["exit"]) is not None
         assert wire.cuts == 3
         kinds = [event.kind for event in await store.events(task.id)]
         assert kinds == [EventKind.CREATED, EventKind.STARTED, EventKind.FINISHED]
         assert len(await store.signals(ADA)) == 1
+        await store.close()
+
+
+@pytest.mark.parametrize("cut", [Cut.BEFORE, Cut.AFTER])
+async def test_x2_what_was_cut_off_while_it_was_written_at_once_is_written_once(
+    address: str, open_at: Open, cut: Cut
+) -> None:
+    """It is simply written again: what is there already is what was wanted."""
+    async with Wire(address, at=b"_at_once") as wire:
+        store = await open_at(wire.address)
+        wire.cut = cut
+        task = await queued(store)
+        wire.cut = cut
+        claimed = await store.claim(task.id, 1, PLACE)
+        assert claimed is not None, "or nobody carries it out"
+        assert (claimed.state, claimed.place) == (State.RUNNING, PLACE)
+        assert wire.cuts == 2
+        assert await store.claim(task.id, 1, PLACE) is None, "it can be claimed once"
+        kinds = [event.kind for event in await store.events(task.id)]
+        assert kinds == [EventKind.CREATED, EventKind.STARTED]
         await store.close()
 
 

@@ -56,13 +56,20 @@ def admission(engine: Engine) -> Callable[[Statements], None]:
 
 def let_in(run: Statements, engine: Engine) -> None:
     """Give the engine what may go there now."""
-    now = clock.now()
     fresh = (*run.ran.get("tasks_insert", ()), *run.ran.get("task_fail_try", ()))
     engine.dispatch(
         run,
-        now=now,
-        latest=now + round(LONGEST_RETRY_S * clock.SECOND),
+        **present(),
         ended=to_json([task for task, _, _ in run.ran.get("tasks_end", ())]),
         fresh=to_json([row[0] for row in fresh]),
-        reserve=RESERVE,
     )
+
+
+def present() -> dict[str, int]:
+    """What `admit` has to know of this moment."""
+    now = clock.now()
+    return {
+        "now": now,
+        "latest": now + round(LONGEST_RETRY_S * clock.SECOND),
+        "reserve": RESERVE,
+    }

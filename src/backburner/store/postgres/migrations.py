@@ -33,6 +33,11 @@ def migrations() -> dict[int, str]:
     return dict(sorted((int(match[1]), match[0]) for match in matches if match))
 
 
+def newest() -> int:
+    """The number of the last one."""
+    return max(migrations())
+
+
 @value
 class Format:
     """The shape of a record."""
@@ -88,13 +93,13 @@ def migrate(connection: Connection) -> list[str]:
 
 def is_current(connection: Connection) -> bool:
     """Whether nothing is missing. A newer record that we understand is left as it is."""
-    return _number(connection) >= max(migrations())
+    return _number(connection) >= newest()
 
 
 def _apply(connection: Connection) -> list[str]:
     run = Statements(connection).command
     _number(connection)  # it may have become one that we do not understand
-    found, newest = format_of(connection), max(migrations())
+    found = format_of(connection)
     missing = found.missing
     if not found.number:
         run(engine.schema().encode())
@@ -103,7 +108,8 @@ def _apply(connection: Connection) -> list[str]:
     if missing:
         run(
             b"INSERT INTO format (number, oldest) VALUES (%d, %d) ON CONFLICT (alone)"
-            b" DO UPDATE SET number = excluded.number, oldest = excluded.oldest" % (newest, OLDEST)
+            b" DO UPDATE SET number = excluded.number, oldest = excluded.oldest"
+            % (newest(), OLDEST)
         )
     return missing
 
@@ -127,7 +133,7 @@ def refuse_newer(oldest: int, number: int) -> None:
 
     Asked in each transaction too: it may happen while we have it open.
     """
-    known = max(migrations())
+    known = newest()
     if oldest > known:
         raise StoreUnusable(
             f"the record was written by a newer Backburner (format {number}, known: {known})",

@@ -23,6 +23,10 @@ _ARTIFACTS = """(
     ORDER BY a.attempt DESC LIMIT 1)"""
 
 _VALUE = re.compile(r"(?<![:']):([a-z_]+)")
+_WRITES = re.compile(
+    r"\b(INSERT|UPDATE|DELETE|insert_tasks|claim_tasks|dispatch|create_at_once|claim_at_once)\b"
+)
+"""The last are functions of the database."""
 _LIST = re.compile(r"(?<![:']):([a-z_]+)::\w+\[\]")
 
 
@@ -61,7 +65,7 @@ def _query(text: str) -> Query:
     return Query(
         text=_VALUE.sub(r"%(\1)s", text.replace("%", "%%")).encode(),
         lists=frozenset(_LIST.findall(text)),
-        writes=re.search(r"\b(INSERT|UPDATE|DELETE|admit)\b", text) is not None,
+        writes=_WRITES.search(text) is not None,
     )
 
 

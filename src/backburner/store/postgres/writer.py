@@ -25,8 +25,9 @@ from typing import Any, TypeVar
 import psycopg
 
 from backburner.model.errors import StoreAway, StoreBusy, StoreError, StoreUnusable
-from backburner.store.news import Listener
+from backburner.store.news import Listener, News
 from backburner.store.postgres import clock
+from backburner.store.postgres.at_once import write_at_once
 from backburner.store.postgres.connection import (
     HOLD_S,
     PATIENCE_S,
@@ -35,7 +36,7 @@ from backburner.store.postgres.connection import (
     explain,
     is_lost,
 )
-from backburner.store.postgres.migrations import WRITERS, refuse_newer
+from backburner.store.postgres.migrations import WRITERS, newest, refuse_newer
 from backburner.store.postgres.notices import QUIET, news_of
 from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.wake import notices
@@ -183,9 +184,9 @@ class Writer:
     def _write_patiently(self, done: list[Asked]) -> Callable[[], None] | None:
         """What tells others here of what was written, if anything was."""
         deadline = time.monotonic() + PATIENCE_S
-        for wait in _waits():
+        for tries, wait in enumerate(_waits()):
             try:
-                return self._write(done, deadline)
+                return self._write(done, deadline, again=tries > 0)
             except psycopg.Error as error:
                 if not is_lost(error) or time.monotonic() > deadline:
                     raise
@@ -193,7 +194,28 @@ class Writer:
             time.sleep(wait)
         raise AssertionError("the waits have no end")
 
-    def _write(self, done: list[Asked], deadline: float) -> Callable[[], None] | None:
+    def _write(
+        self, done: list[Asked], deadline: float, *, again: bool
+    ) -> Callable[[], None] | None:
+        left, news = self._write_at_once(done, again=again)
+        told: list[Callable[[], None]] = []
+        if news is not None:
+            told.append(partial(self._changed, news))
+        tell = self._write_in_steps(left, deadline) if left else None
+        if tell is not None:
+            told.append(tell)
+        return partial(_each, told) if told else None
+
+    def _write_at_once(self, done: list[Asked], *, again: bool) -> tuple[list[Asked], News | None]:
+        run = self._statements or self._call()
+        try:
+            return write_at_once(run, done, newest(), again=again)
+        except psycopg.Error as error:
+            if _is_nobodys_fault(error):
+                raise
+            return done, None
+
+    def _write_in_steps(self, done: list[Asked], deadline: float) -> Callable[[], None] | None:
         try:
             return self._transaction(done, self._attempt, deadline)
         except Spoilt:
@@ -328,6 +350,11 @@ class Writer:
         if self._statements is not None:
             self._statements.connection.close()
             self._statements = None
+
+
+def _each(told: list[Callable[[], None]]) -> None:
+    for tell in told:
+        tell()
 
 
 def _is_nobodys_fault(error: psycopg.Error) -> bool:

@@ -10,7 +10,7 @@ from backburner.model.task import Place, Task
 from backburner.model.values import value
 from backburner.store.record.rows import to_json, to_task
 from backburner.store.record.together import Together
-from backburner.store.record.transaction import Statements
+from backburner.store.record.transaction import Row, Statements
 
 
 @value
@@ -25,6 +25,20 @@ class Claim:
     where: Mapping[str, str] = field(default_factory=dict[str, str])
     """What its event says of that."""
 
+    @property
+    def told(self) -> str:
+        """What its event says."""
+        return to_json({"attempt": self.attempt, **self.where})
+
+    @property
+    def row(self) -> Sequence[Any]:
+        """In the order of `tasks_claim`."""
+        place = self.place
+        return (
+            self.task, self.attempt, place.boot_id, place.started_boot, place.pid, place.cgroup,
+            place.memory_cgroup, place.worker, self.node, self.told,
+        )  # fmt: skip
+
 
 @value
 class Claimed:
@@ -38,28 +52,22 @@ class Claimed:
 def claim_tasks(run: Statements, claims: Sequence[Claim]) -> list[Claimed | None]:
     """Each queued → running, while its queue has a place. No task twice."""
     now = clock.now()
-    rows = run.many("tasks_claim", now=now, wanted=[_row(claim) for claim in claims])
-    claimed: dict[str, Claimed] = {}
+    rows = run.many("tasks_claim", now=now, wanted=[claim.row for claim in claims])
+    claimed = claimed_by(rows)
+    told = {claim.task: claim.told for claim in claims}
     events: list[Sequence[Any]] = []
-    wanted = {claim.task: claim for claim in claims}
-    for count, *row in rows:
-        task = to_task(tuple(row))
-        claimed[task.id] = Claimed(task, count)
-        told: dict[str, Any] = {"attempt": task.attempt, **wanted[task.id].where}
-        events.append((task.seq, count, now, EventKind.STARTED, to_json(told)))
-        run.happens(task.id, EventKind.STARTED)
+    for task_id, each in claimed.items():
+        events.append((each.task.seq, each.events, now, EventKind.STARTED, told[task_id]))
+        run.happens(task_id, EventKind.STARTED)
     if events:
         run.many("events_insert", rows=events)
     return [claimed.get(claim.task) for claim in claims]
 
 
+def claimed_by(rows: Sequence[Row]) -> dict[str, Claimed]:
+    """What has begun, by its id, of the rows of `tasks_claim`."""
+    tasks = ((to_task(tuple(row)), count) for count, *row in rows)
+    return {task.id: Claimed(task, count) for task, count in tasks}
+
+
 CLAIMS = Together(claim_tasks, subject=lambda claim: claim.task, turn=2)
-
-
-def _row(claim: Claim) -> Sequence[Any]:
-    """In the order of `tasks_claim`."""
-    place = claim.place
-    return (
-        claim.task, claim.attempt, place.boot_id, place.started_boot, place.pid, place.cgroup,
-        place.memory_cgroup, place.worker, claim.node,
-    )  # fmt: skip

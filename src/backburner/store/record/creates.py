@@ -92,20 +92,8 @@ def insert_tasks(
     if not creates:
         return {}
     now = clock.now()
-    places: dict[Sort, int] = {}
-    before: Counter[Sort] = Counter()
-    rows: list[Sequence[Any]] = []
-    for create in creates:
-        place = places.setdefault(create.sort, len(places) + 1)
-        most: int | None = None
-        if limited and create.ending is None:
-            before[create.sort] += 1
-            most = create.limit - before[create.sort]
-        rows.append((*_row(create, now), place, most))
-    created = {
-        task.id: task
-        for task in map(to_task, run.many("tasks_insert", rows=rows, sorts=list(places)))
-    }
+    rows = run.many("tasks_insert", **insertion(creates, now, limited=limited))
+    created = {task.id: task for task in map(to_task, rows)}
     events: list[Sequence[Any]] = []
     for task in created.values():
         events.append((task.seq, 1, now, EventKind.CREATED, "{}"))
@@ -122,6 +110,21 @@ def insert_tasks(
             raise ValueError(f"a task that never ran cannot end as {end.ending.state}")
         created[end.task] = ended
     return created
+
+
+def insertion(creates: Sequence[Create], now: int, *, limited: bool) -> dict[str, list[Any]]:
+    """What `tasks_insert` is told."""
+    places: dict[Sort, int] = {}
+    before: Counter[Sort] = Counter()
+    rows: list[Sequence[Any]] = []
+    for create in creates:
+        place = places.setdefault(create.sort, len(places) + 1)
+        most: int | None = None
+        if limited and create.ending is None:
+            before[create.sort] += 1
+            most = create.limit - before[create.sort]
+        rows.append((*_row(create, now), place, most))
+    return {"rows": rows, "sorts": list(places)}
 
 
 def _row(create: Create, now: int) -> Sequence[Any]:

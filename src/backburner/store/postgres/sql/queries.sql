@@ -142,37 +142,23 @@ WHERE NOT next OR most IS NOT NULL
    OR (queue IS NOT NULL AND (free.paused OR place > free.places));
 
 -- name: tasks_claim
--- Those of many that are queued, with their node or with none, and have a place in their queue and
--- beside others of their owner: → running. How many events each has now. What waited for an application has found one.
--- A take need not be on disk before its machine goes on: one that the database has lost is made here.
-WITH wanted AS MATERIALIZED (
-    SELECT t.seq AS wanted_seq, t.queue AS wanted_queue, t.owner AS wanted_owner, w.value,
-           row_number() OVER (PARTITION BY t.queue ORDER BY w.place) AS turn,
-           row_number() OVER (PARTITION BY t.owner ORDER BY w.place) AS owner_turn
-    FROM jsonb_array_elements(:wanted::jsonb) WITH ORDINALITY w (value, place)
-    JOIN task t ON t.id = w.value ->> 0
-    WHERE t.attempt = (w.value ->> 1)::bigint AND t.state = 'queued'
-      AND (w.value ->> 8 IS NULL OR t.node = w.value ->> 8
-           OR (t.node IS NULL AND t.let_in = t.attempt))
-)
-UPDATE task SET state = 'running', node = coalesce(value ->> 8, node),
-                detail = CASE WHEN hand_over IS NOT NULL THEN detail END,
-                started_at = greatest(:now, created_at), boot_id = value ->> 2,
-                started_boot = (value ->> 3)::bigint, pid = (value ->> 4)::bigint,
-                cgroup = value ->> 5, memory_cgroup = value ->> 6, worker = value ->> 7,
-                sent_to = NULL, events = events + 1
-FROM wanted
-WHERE seq = wanted_seq AND (wanted_queue IS NULL OR EXISTS (
-          SELECT 1 FROM queue q
-          WHERE q.name = wanted_queue AND NOT q.paused AND turn <= q.width - (
-              SELECT count(*) FROM task r
-              WHERE r.queue = q.name AND r.state IN ('running', 'input_required'))))
-  AND coalesce((SELECT owner_turn <= l.running - (
-                    SELECT count(*) FROM task r WHERE r.owner = wanted_owner
-                    AND r.state IN ('running', 'input_required'))
-                FROM owner_limit l WHERE l.owner IN (wanted_owner, '')
-                ORDER BY l.owner = '' LIMIT 1), true)
-RETURNING events, {changed};
+-- How many events each has now.
+SELECT events, {changed} FROM claim_tasks(:now, :wanted::jsonb);
+
+-- name: tasks_claimed
+-- Those that were begun just so: who asked for it has lost the connection before it was answered.
+SELECT t.events, {columns}, NULL, NULL, NULL, NULL
+FROM jsonb_array_elements(:wanted::jsonb) w (value) JOIN task t ON t.id = w.value ->> 0
+WHERE t.attempt = (w.value ->> 1)::bigint AND t.state = 'running' AND t.boot_id = w.value ->> 2
+  AND t.started_boot = (w.value ->> 3)::bigint AND t.pid = (w.value ->> 4)::bigint
+  AND (w.value ->> 8 IS NULL OR t.node = w.value ->> 8);
+
+-- name: claim_at_once
+SELECT events, {changed} FROM claim_at_once(:known, :notice, :now, :wanted::jsonb);
+
+-- name: create_at_once
+SELECT {changed} FROM create_at_once(:known, :notice, :now, :owner, :rows::jsonb, :sorts::jsonb, :name,
+                                     :latest, :reserve);
 
 -- name: tasks_to_end
 -- Those of many that may end as they are said to: the place in the list, whether it has asked, how
@@ -557,32 +543,7 @@ SELECT content FROM secret WHERE name = :name;
 DELETE FROM secret WHERE name = ANY(:names::text[]) RETURNING name;
 
 -- name: tasks_insert
--- Tasks that have not started, or that could not: where the session has room for them (as
--- `task_count_active` counts) and their queue is there; nothing of those whose ids are taken. A row
--- says which of the sorts it is of, and how many of that sort there may be at most before it.
-WITH s AS MATERIALIZED (
-    SELECT place, (
-        SELECT count(*) FROM task t
-        WHERE t.owner = value ->> 0 AND t.session = value ->> 1 AND t.kind = value ->> 2
-          AND t.state IN ('queued', 'running', 'input_required')
-          AND NOT (t.state = 'queued' AND t.schedule IS NOT NULL AND t.after IS NOT NULL)
-          AND t.parked_at IS NULL
-          AND (t.queue IS NOT NULL AND t.state = 'queued') = (value ->> 3)::boolean) AS active
-    FROM jsonb_array_elements(:sorts::jsonb) WITH ORDINALITY given (value, place))
-INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, max_runtime_s,
-                  parent, schedule, hand_over, queue, after, after_failure, retries_left, priority,
-                  detail, events)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, 'queued',
-       (value ->> 6)::bigint, (value ->> 7)::double precision, value ->> 8, value ->> 9,
-       value ->> 10, value ->> 11, value ->> 12, (value ->> 13)::boolean, (value ->> 14)::bigint,
-       (value ->> 15)::bigint, value ->> 16, 1
-FROM jsonb_array_elements(:rows::jsonb) WITH ORDINALITY given (value, place)
-WHERE (value ->> 11 IS NULL OR EXISTS (SELECT 1 FROM queue WHERE name = value ->> 11))
-  AND (value ->> 18 IS NULL
-       OR (SELECT active FROM s WHERE s.place = (value ->> 17)::bigint) <= (value ->> 18)::bigint)
-ORDER BY place
-ON CONFLICT (id) DO NOTHING
-RETURNING {changed};
+SELECT {changed} FROM insert_tasks(:rows::jsonb, :sorts::jsonb);
 
 -- name: tasks_before_begin
 -- What has to be known before many begin: the last number before theirs, which of the ids are taken,
@@ -752,13 +713,7 @@ WHERE s.owner = :owner AND s.seq < :before
 ORDER BY s.seq DESC LIMIT :limit;
 
 -- name: jobs_defer
--- What the engine is given now: the function `admit` in the migrations says what that is, which is an
--- UPDATE of those tasks. The key is of a job that nobody has taken yet: a second one with it is refused.
-SELECT procrastinate_defer_jobs_v1(array_agg(
-    ROW(route, :name, 0, NULL, id || ':' || attempt,
-        jsonb_build_object('task', id, 'attempt', attempt), NULL)::procrastinate_job_to_defer_v1))
-FROM admit(:now, :latest, :ended::text[], :fresh::bigint[], :reserve)
-HAVING count(*) > 0;
+SELECT dispatch(:name, :now, :latest, :ended::text[], :fresh::bigint[], :reserve);
 
 -- name: tasks_recall
 -- What was let in and nobody has taken is to be let in anew, because the rules have changed. Not what

@@ -1,0 +1,140 @@
+-- What every task goes through before it runs, as functions: a program that has nothing else to write
+-- writes it in one round trip (`create_at_once`, `claim_at_once`), and else as steps of a transaction.
+
+-- Tasks that have not started, or that could not: where the session has room for them (as
+-- `task_count_active` counts) and their queue is there; nothing of those whose ids are taken. A row
+-- says which of the sorts it is of, and how many of that sort there may be at most before it.
+CREATE FUNCTION insert_tasks(given JSONB, sorts JSONB) RETURNS SETOF task LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY
+        WITH sort AS MATERIALIZED (
+            SELECT place, (
+                SELECT count(*) FROM task t
+                WHERE t.owner = value ->> 0 AND t.session = value ->> 1 AND t.kind = value ->> 2
+                  AND t.state IN ('queued', 'running', 'input_required')
+                  AND NOT (t.state = 'queued' AND t.schedule IS NOT NULL AND t.after IS NOT NULL)
+                  AND t.parked_at IS NULL
+                  AND (t.queue IS NOT NULL AND t.state = 'queued') = (value ->> 3)::boolean) AS active
+            FROM jsonb_array_elements(sorts) WITH ORDINALITY s (value, place))
+        INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, max_runtime_s,
+                          parent, schedule, hand_over, queue, after, after_failure, retries_left,
+                          priority, detail, events)
+        SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, 'queued',
+               (value ->> 6)::bigint, (value ->> 7)::double precision, value ->> 8, value ->> 9,
+               value ->> 10, value ->> 11, value ->> 12, (value ->> 13)::boolean,
+               (value ->> 14)::bigint, (value ->> 15)::bigint, value ->> 16, 1
+        FROM jsonb_array_elements(given) WITH ORDINALITY g (value, place)
+        WHERE (value ->> 11 IS NULL OR EXISTS (SELECT 1 FROM queue q WHERE q.name = value ->> 11))
+          AND (value ->> 18 IS NULL OR (value ->> 18)::bigint >= (
+                   SELECT active FROM sort WHERE sort.place = (value ->> 17)::bigint))
+        ORDER BY place
+        ON CONFLICT (id) DO NOTHING
+        RETURNING task.*;
+END
+$$;
+
+-- Those of many that are queued, with their node or with none, and have a place in their queue and
+-- beside others of their owner: → running. What waited for an application has found one. A take need
+-- not be on disk before its machine goes on: one that the database has lost is made here.
+CREATE FUNCTION claim_tasks(now_at BIGINT, given JSONB) RETURNS SETOF task LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY
+        WITH wanted AS MATERIALIZED (
+            SELECT t.seq AS wanted_seq, t.queue AS wanted_queue, t.owner AS wanted_owner, w.value,
+                   row_number() OVER (PARTITION BY t.queue ORDER BY w.place) AS turn,
+                   row_number() OVER (PARTITION BY t.owner ORDER BY w.place) AS owner_turn
+            FROM jsonb_array_elements(given) WITH ORDINALITY w (value, place)
+            JOIN task t ON t.id = w.value ->> 0
+            WHERE t.attempt = (w.value ->> 1)::bigint AND t.state = 'queued'
+              AND (w.value ->> 8 IS NULL OR t.node = w.value ->> 8
+                   OR (t.node IS NULL AND t.let_in = t.attempt)))
+        UPDATE task SET state = 'running', node = coalesce(value ->> 8, node),
+                        detail = CASE WHEN hand_over IS NOT NULL THEN detail END,
+                        started_at = greatest(now_at, created_at), boot_id = value ->> 2,
+                        started_boot = (value ->> 3)::bigint, pid = (value ->> 4)::bigint,
+                        cgroup = value ->> 5, memory_cgroup = value ->> 6, worker = value ->> 7,
+                        sent_to = NULL, events = events + 1
+        FROM wanted
+        WHERE seq = wanted_seq AND (wanted_queue IS NULL OR EXISTS (
+                  SELECT 1 FROM queue q
+                  WHERE q.name = wanted_queue AND NOT q.paused AND turn <= q.width - (
+                      SELECT count(*) FROM task r
+                      WHERE r.queue = q.name AND r.state IN ('running', 'input_required'))))
+          AND coalesce((SELECT owner_turn <= l.running - (
+                            SELECT count(*) FROM task r WHERE r.owner = wanted_owner
+                            AND r.state IN ('running', 'input_required'))
+                        FROM owner_limit l WHERE l.owner IN (wanted_owner, '')
+                        ORDER BY l.owner = '' LIMIT 1), true)
+        RETURNING task.*;
+END
+$$;
+
+-- What the engine is given now, which `admit` says. The key is of a job that nobody has taken yet: a
+-- second one with it is refused.
+CREATE FUNCTION dispatch(engine_task TEXT, now_at BIGINT, latest BIGINT, ended TEXT[], fresh BIGINT[],
+                         reserve BIGINT)
+RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    jobs procrastinate_job_to_defer_v1[] := (
+        SELECT array_agg(ROW(
+            a.route, engine_task, 0, NULL, a.id || ':' || a.attempt,
+            jsonb_build_object('task', a.id, 'attempt', a.attempt), NULL
+        )::procrastinate_job_to_defer_v1)
+        FROM admit(now_at, latest, ended, fresh, reserve) a);
+BEGIN
+    IF jobs IS NOT NULL THEN
+        PERFORM procrastinate_defer_jobs_v1(jobs);
+    END IF;
+END
+$$;
+
+-- One writer at a time, and none whose program is too old for this record: see `migrations.py`.
+CREATE FUNCTION take_turn(known BIGINT) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(1111641682);  -- WRITERS
+    IF (SELECT f.oldest FROM format f) > known THEN
+        RAISE 'the record is newer than this program';
+    END IF;
+END
+$$;
+
+CREATE FUNCTION create_at_once(known BIGINT, notice TEXT, now_at BIGINT, of_owner TEXT, given JSONB,
+                               sorts JSONB, engine_task TEXT, latest BIGINT, reserve BIGINT)
+RETURNS SETOF task LANGUAGE plpgsql AS $$
+DECLARE
+    made task;
+    fresh BIGINT[] := '{}';
+BEGIN
+    PERFORM take_turn(known);
+    PERFORM set_config('role', 'backburner_tenant', true),
+            set_config('backburner.owner', of_owner, true);
+    FOR made IN SELECT * FROM insert_tasks(given, sorts) LOOP
+        INSERT INTO event (task, number, at, kind, data) VALUES (made.seq, 1, now_at, 'created', '{}');
+        fresh := fresh || made.seq;
+        RETURN NEXT made;
+    END LOOP;
+    PERFORM set_config('role', 'none', true);
+    IF fresh <> '{}' THEN
+        PERFORM dispatch(engine_task, now_at, latest, '{}', fresh, reserve);
+        PERFORM pg_notify('backburner', notice);
+    END IF;
+END
+$$;
+
+CREATE FUNCTION claim_at_once(known BIGINT, notice TEXT, now_at BIGINT, given JSONB)
+RETURNS SETOF task LANGUAGE plpgsql AS $$
+DECLARE
+    begun task;
+BEGIN
+    PERFORM take_turn(known);
+    FOR begun IN SELECT * FROM claim_tasks(now_at, given) LOOP
+        INSERT INTO event (task, number, at, kind, data)
+        SELECT begun.seq, begun.events, now_at, 'started', w.value ->> 9
+        FROM jsonb_array_elements(given) w (value) WHERE w.value ->> 0 = begun.id;
+        RETURN NEXT begun;
+    END LOOP;
+    IF FOUND THEN
+        PERFORM pg_notify('backburner', notice);
+    END IF;
+END
+$$;

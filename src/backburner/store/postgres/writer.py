@@ -208,6 +208,7 @@ class Writer:
 
     def _write_at_once(self, done: list[Asked], *, again: bool) -> tuple[list[Asked], News | None]:
         run = self._statements or self._call()
+        self.backend = run.connection.info.backend_pid
         try:
             return write_at_once(run, done, newest(), again=again)
         except psycopg.Error as error:

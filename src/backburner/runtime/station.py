@@ -34,7 +34,7 @@ from backburner.runtime.scribe import insist, whole
 from backburner.runtime.unstarted import leave_result
 from backburner.store.engine import Job
 from backburner.store.news import of_kinds
-from backburner.store.postgres.engine_worker import EngineWorker
+from backburner.store.postgres.engine_worker import Brought, EngineWorker
 from backburner.store.postgres.node import NodeStore
 from backburner.store.postgres.nodes import routes_of
 
@@ -181,11 +181,11 @@ class Station:
 
     # What is brought
 
-    async def _carry_out(self, job: Job, task: Task | None) -> None:
+    async def _carry_out(self, job: Job, brought: Brought | None) -> None:
         """One job of the engine: it lasts for as long as the attempt is here."""
         self._carried[job] = False
         try:
-            await self._carry_to_end(job, task)
+            await self._carry_to_end(job, brought)
         except StoreError:
             raise  # the record was closed
         except Exception as error:  # noqa: BLE001 - else the engine would forget it without a word
@@ -195,10 +195,10 @@ class Station:
         finally:
             self._carried.pop(job, None)
 
-    async def _carry_to_end(self, job: Job, task: Task | None) -> None:
+    async def _carry_to_end(self, job: Job, brought: Brought | None) -> None:
         async with self._feed.of_task(job.task, _OVER) as bell:
             try:
-                is_here = task is not None and await self._has_begun(task)
+                is_here = brought is not None and await self._has_begun(brought)
                 if not is_here and not await self._is_taken_up(job):
                     return
             except asyncio.CancelledError:  # whatever has begun meanwhile is not given back
@@ -211,11 +211,18 @@ class Station:
                 if self._carried.get(job) or not await self._is_here(job):
                     break
 
-    async def _has_begun(self, task: Task) -> bool:
+    async def _has_begun(self, brought: Brought) -> bool:
         """Begin it, where nothing is in the way: then it need not be taken first."""
+        task = brought.task
         if task.state is not State.QUEUED or self._crew.full or self._crew.unfit(task) is not None:
             return False
-        return await self._crew.begin_now(task)
+        if task.hand_over is None or brought.secret is None:
+            return await self._crew.begin_now(task)
+        self._store.brought_along[task.hand_over] = brought.secret
+        try:
+            return await self._crew.begin_now(task)
+        finally:
+            del self._store.brought_along[task.hand_over]
 
     async def _is_taken_up(self, job: Job) -> bool:
         """Whether it is with this node now, and begins as soon as it can."""

@@ -12,9 +12,8 @@ import pytest
 
 from backburner import Backburner
 from backburner.model.states import State
-from backburner.model.task import Task
 from backburner.store.engine import Job
-from backburner.store.postgres.engine_worker import EngineWorker
+from backburner.store.postgres.engine_worker import Brought, EngineWorker
 from backburner.store.postgres.node import open_node
 from tests.nodes.workers import WorkerProcess
 from tests.postgres_server import Server
@@ -46,9 +45,9 @@ async def test_x2_one_that_begins_while_the_database_is_away_begins_when_it_is_b
     async def unheard(_number: int, _heard: Job | None) -> None:
         pass
 
-    async def carry_out(job: Job, task: Task | None) -> None:
-        assert task is not None
-        assert (task.id, task.attempt) == (job.task, job.attempt)
+    async def carry_out(job: Job, fetched: Brought | None) -> None:
+        assert fetched is not None
+        assert (fetched.task.id, fetched.task.attempt) == (job.task, job.attempt)
         await brought.put(job)
 
     await (await open_node(address, "nd_1")).close()

@@ -12,6 +12,7 @@ from procrastinate.manager import JobManager
 from procrastinate.worker import Worker
 
 from backburner.model.task import Task
+from backburner.model.values import value
 from backburner.store.engine import Job
 from backburner.store.postgres.engine import TASK
 from backburner.store.postgres.engine_connection import EngineConnection
@@ -29,10 +30,21 @@ is said by each of them, and asked by `Engine.stalled`."""
 
 _FETCH = f"""
 WITH fetched AS MATERIALIZED ({sql.queries["fetch_job"].strip().removesuffix(";")})
-SELECT fetched.*, (SELECT json_build_array({CHANGED_TASK}) FROM task t
-                   WHERE t.id = fetched.args ->> 'task') AS task
-FROM fetched"""  # noqa: S608 - of constants
-"""Procrastinate's own question, and the task that the job is of, in one round trip."""
+SELECT fetched.*, brought.task, brought.secret FROM fetched LEFT JOIN LATERAL (
+    SELECT json_build_array({CHANGED_TASK}) AS task,
+           (SELECT content FROM secret WHERE name = t.hand_over) AS secret
+    FROM task t WHERE t.id = fetched.args ->> 'task') brought ON true"""  # noqa: S608 - of constants
+"""Procrastinate's own question, with the task that the job is of and what that is started with, in
+one round trip."""
+
+
+@value
+class Brought:
+    """A task as it was when its job was fetched."""
+
+    task: Task
+    secret: str | None
+    """What lies under the name of its `hand_over`."""
 
 
 class Arguments(TypedDict):
@@ -55,8 +67,7 @@ class _Jobs(JobManager):
         self._connection = connection
         self._appear = appear
         self._unheard = unheard
-        self.fetched: dict[Job, Task] = {}
-        """The tasks of jobs that were fetched, as they were then."""
+        self.fetched: dict[Job, Brought] = {}
 
     async def register_worker(self) -> int:
         """On record under its number before it fetches: what it has is then known if it dies."""
@@ -90,7 +101,8 @@ class _Jobs(JobManager):
         if row["task"] is not None:  # else it was not there yet when the question was put
             task = to_task(tuple(map(meant_value, row["task"])))
             if task.attempt == job.attempt:
-                self.fetched[job] = task
+                secret = row["secret"]
+                self.fetched[job] = Brought(task, secret and meant_value(secret))
         return EngineJob.from_row(row)
 
 
@@ -106,13 +118,13 @@ class EngineWorker:
         heartbeat_s: float,
         appear: Callable[[int], Awaitable[None]],
         unheard: Callable[[int, Job | None], Awaitable[None]],
-        carry_out: Callable[[Job, Task | None], Awaitable[None]],
+        carry_out: Callable[[Job, Brought | None], Awaitable[None]],
         report: Callable[[str], None],
     ) -> None:
         """``appear`` is told under which number it is about to work, each time that it begins anew;
 
         ``unheard`` that under such a number something may have been fetched that did not arrive,
-        beside what has. ``carry_out`` gets the task as it was when its job was fetched, if it can.
+        beside what has. ``carry_out`` gets the task with its job, if it can.
         """
         for name in ("procrastinate", "psycopg.pool"):  # we report ourselves
             logging.getLogger(name).setLevel(logging.CRITICAL)

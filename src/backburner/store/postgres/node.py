@@ -86,6 +86,8 @@ class NodeStore(PostgresStore):
         self._where = {"node": node, "machine": socket.gethostname()}
         self.undecided: set[str] = set()
         """What it has taken and may hand on: nobody here is to begin it yet."""
+        self.brought_along: dict[str, str] = {}
+        """By name, secrets that came with what is about to begin: nobody has to ask for them."""
         self._endings: set[asyncio.Task[Task | None]] = set()
         self.has_begun = 0
         self.has_ended: Counter[tuple[Kind, State]] = Counter()
@@ -195,6 +197,9 @@ class NodeStore(PostgresStore):
         return bool(rows)
 
     # What a keeper asks of its record
+
+    async def secret(self, name: str) -> str | None:
+        return self.brought_along.get(name) or await super().secret(name)
 
     async def claim(self, task_id: str, attempt: int, place: Place) -> Task | None:
         claim = Claim(task_id, attempt, place, self._node, self._where)

@@ -1,7 +1,9 @@
 """X2: two machines never have one name, however the folder of one came to another."""
 
+import concurrent.futures
 import os
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -82,3 +84,25 @@ async def test_x2_a_machine_that_was_restarted_keeps_its_name(
     task = await shared.session("chat").run("true")
     await task.wait(timeout=60)
     assert task.state is State.SUCCEEDED
+
+
+async def test_x2_of_two_copies_that_start_at_one_moment_one_keeps_the_name(
+    shared: Backburner, address: str, tmp_path: Path
+) -> None:
+    """Neither has been heard of when the other one asks."""
+    homes = [tmp_path / "one", tmp_path / "two"]
+    for home in homes:
+        started_elsewhere(home, "nd_1_copied")
+    with concurrent.futures.ThreadPoolExecutor() as both:
+        start = partial(WorkerProcess, address, BACKBURNER_DEAD_AFTER_S="6")
+        workers = list(both.map(start, homes))
+    try:
+        names = [name_in(home) for home in homes]
+        assert names.count("nd_1_copied") == 1
+        assert len(set(names)) == 2
+        task = await shared.session("chat").run("true")
+        await task.wait(timeout=60)
+        assert task.state is State.SUCCEEDED
+    finally:
+        for worker in workers:
+            worker.leave()

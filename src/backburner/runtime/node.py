@@ -248,7 +248,7 @@ async def work(
     try:
         held = leave_address(home)
         if place.may_be_a_copy:
-            await _be_the_only_one(home, place, report)
+            await _be_the_only_one(home, place, settings.dead_after_s, report)
         store = await _opened(home, place, report)
         node = Node(store, home, settings, terms=terms, programs=programs, report=report)
         try:
@@ -277,15 +277,19 @@ async def _opened(home: Home, place: NodeHome, report: Callable[[str], None]) ->
     return await open_node(home.address, place.name)
 
 
-async def _be_the_only_one(home: Home, place: NodeHome, report: Callable[[str], None]) -> None:
+async def _be_the_only_one(
+    home: Home, place: NodeHome, silent_s: float, report: Callable[[str], None]
+) -> None:
     """Under another name, where a machine that lives has this one."""
     store = await _opened(home, place, report)
     try:
-        if await _is_elsewhere(store, report):
-            report(f"another machine is {place.name}: this one takes a name of its own")
-            place.rename()
-        else:
-            place.keep_name()
+        while not await _is_elsewhere(store, report):
+            if await insist(lambda: store.take_name(place.holder, silent_s), report):
+                place.keep_name()
+                return
+            await asyncio.sleep(silent_s / BEATS)  # who took it is heard of soon, or it is dead
+        report(f"another machine is {place.name}: this one takes a name of its own")
+        place.rename()
     finally:
         await store.close()
 

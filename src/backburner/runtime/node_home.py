@@ -40,6 +40,11 @@ class NodeHome:
         self.may_be_a_copy = boot != boot_id()
         """The record has to be asked whether the name is somebody else's."""
 
+    @property
+    def holder(self) -> str:
+        """What tells it from a copy, of the folder or of the whole machine."""
+        return f"{boot_id()} {self._number()}"
+
     def keep_name(self) -> None:
         """It is nobody else's."""
         self.may_be_a_copy = False

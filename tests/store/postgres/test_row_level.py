@@ -175,7 +175,7 @@ TABLES = (
 )  # fmt: skip
 HIDDEN = (
     "secret", "token", "node", "worker", "commitment", "procrastinate_jobs", "turn", "precedence",
-    "artifacts_left", "format",
+    "artifacts_left", "format", "node_name",
 )  # fmt: skip
 NOBODYS = ("queue", "offer")
 """What everybody may read, and nobody may write."""

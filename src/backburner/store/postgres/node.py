@@ -130,6 +130,12 @@ class NodeStore(PostgresStore):
         """What the record has of this node; None where it does not know it."""
         return next((each for each in await self.nodes() if each.node.id == self._node), None)
 
+    async def take_name(self, holder: str, hold_s: float) -> bool:
+        """Whether its name is this holder's: nobody else took it so many seconds ago or less."""
+        return bool(
+            await self._count("node_name_take", id=self._node, holder=holder, hold_s=hold_s)
+        )
+
     async def stalled(self, silent_s: float) -> list[Job]:
         """What is with nodes that are dead; see Engine.stalled."""
         return await self._look(lambda read: Procrastinate().stalled(read, silent_s))

@@ -30,7 +30,7 @@ _TOLD_BY_EVENTS = frozenset({
 })  # fmt: skip
 _OF_NO_CONCERN = frozenset({
     "signals_claim", "signals_renew", "secrets_forget", "token_used", "task_reported",
-    "question_handed_on", "message_taken",
+    "question_handed_on", "message_taken", "node_name_take",
 })  # fmt: skip
 """Nobody waits for these: they leave less to do, or later."""
 

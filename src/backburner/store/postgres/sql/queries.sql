@@ -791,6 +791,14 @@ SET worker = excluded.worker, kind = excluded.kind, machine = excluded.machine, 
     draining = excluded.draining, seen_at = excluded.seen_at, ahead = excluded.ahead
 RETURNING id;
 
+-- name: node_name_take
+-- Nothing where another one took it a moment ago, and may not have been heard of yet.
+INSERT INTO node_name (id, holder) VALUES (:id, :holder)
+ON CONFLICT (id) DO UPDATE SET holder = excluded.holder, at = excluded.at
+WHERE node_name.holder = excluded.holder
+   OR node_name.at < clock_timestamp() - :hold_s::double precision * interval '1 second'
+RETURNING id;
+
 -- name: node_remove
 DELETE FROM node WHERE id = :id RETURNING id;
 

@@ -27,8 +27,7 @@ class _Way:
     """How orders of one kind are written."""
 
     happens: EventKind
-    subject: Callable[[Any], str]
-    """The id of the task that an order concerns."""
+    """To the task that each concerns."""
     write: Callable[[Statements, Sequence[Any], Mapping[str, Any], bool], Mapping[str, Any]]
     """Answers by the ids of tasks; what has none is a matter for a transaction."""
 
@@ -42,25 +41,21 @@ def write_at_once(
     error means that nothing is now; a transaction can tell what is wrong.
     """
     group, *others = groups(wanted)
-    way = _WAYS.get(group[0].kind)
-    if others or way is None:
+    kind = group[0].kind
+    if others or kind is None or kind not in _WAYS:
         return wanted, None
-    orders = [each.order for each in group]
-    notice, *more = payloads(News(tuple((way.subject(order), way.happens) for order in orders)))
+    way = _WAYS[kind]
+    by_task = {str(kind.subject(each.order)): each for each in group}
+    notice, *more = payloads(News(tuple((task, way.happens) for task in by_task)))
     if more:
         return wanted, None
+    orders = [each.order for each in group]
     found = way.write(run, orders, {"known": known, "notice": notice}, again)
-    left: list[Asked] = []
-    happened: list[tuple[str, EventKind]] = []
-    for each in group:
-        task = way.subject(each.order)
-        if task in found:
-            answer([each], [found[task]])
-            if found[task] is not None:
-                happened.append((task, way.happens))
-        else:
-            left.append(each)
-    return left, News(tuple(happened)) if happened else None
+    for task, said in found.items():
+        answer([by_task[task]], [said])
+    happened = tuple((task, way.happens) for task, said in found.items() if said is not None)
+    left = [each for task, each in by_task.items() if task not in found]
+    return left, News(happened) if happened else None
 
 
 def _create(
@@ -93,7 +88,7 @@ def _claim(
     return {claim.task: claimed.get(claim.task) for claim in claims}
 
 
-_WAYS: Mapping[Together[Any, Any] | None, _Way] = {
-    CREATES: _Way(EventKind.CREATED, lambda create: create.task.id, _create),
-    CLAIMS: _Way(EventKind.STARTED, lambda claim: claim.task, _claim),
+_WAYS: Mapping[Together[Any, Any], _Way] = {
+    CREATES: _Way(EventKind.CREATED, _create),
+    CLAIMS: _Way(EventKind.STARTED, _claim),
 }

@@ -222,7 +222,7 @@ class Station:
         try:
             return await self._crew.begin_now(task)
         finally:
-            del self._store.brought_along[task.hand_over]
+            self._store.brought_along.pop(task.hand_over, None)
 
     async def _is_taken_up(self, job: Job) -> bool:
         """Whether it is with this node now, and begins as soon as it can."""

@@ -210,6 +210,25 @@ async def test_e3_one_that_is_there_already_takes_no_place_from_those_that_come_
     assert {task.id for task in await store.active()} == {"build", "test", "lint"}
 
 
+async def test_e3_those_that_come_together_are_answered_as_if_each_came_alone(store: Store) -> None:
+    """The order of the calls holds, and what one is refused for concerns only those after it."""
+    await store.create(new_task("there"), limit=9)
+    await store.create(new_task("hers", scope=BOB), limit=9)
+    wanted = [
+        store.create(new_task("there"), limit=9),
+        store.create(new_task("first"), limit=2),
+        store.create(new_task("second", kind=Kind.TOOL), limit=9),
+        store.create(new_task("third"), limit=2),
+        store.create(new_task("hers"), limit=9),
+        store.create(new_task("fourth"), limit=9),
+    ]
+    found = await asyncio.gather(*wanted, return_exceptions=True)
+    kinds = [type(each) for each in found]
+    assert kinds == [Task, Task, Task, LimitReached, Conflict, Task]
+    made = [each.seq for each in found if isinstance(each, Task)]
+    assert made == sorted(made)
+
+
 async def _outcome(create: Awaitable[Task]) -> str:
     try:
         await create

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from backburner.model.errors import StoreBusy, StoreError
+from backburner.model.errors import StoreAway, StoreBusy, StoreError
 from backburner.model.events import EventKind
 from backburner.model.states import State
+from backburner.store.news import News
 from backburner.store.postgres import connection, reader, writer
 from backburner.store.postgres.migrations import WRITERS
 from tests.postgres_server import Server
@@ -47,11 +48,15 @@ async def test_x2_what_was_cut_off_while_it_was_committed_is_written_once(
 async def test_x2_what_was_cut_off_while_it_was_written_at_once_is_written_once(
     address: str, open_at: Open, cut: Cut
 ) -> None:
-    """It is simply written again: what is there already is what was wanted."""
-    async with Wire(address, at=b"_at_once") as wire:
+    """It is written again in steps: what is there already is what was wanted."""
+    async with Wire(address, at=b'{"events"') as wire:
         store = await open_at(wire.address)
+        await queued(store)
+        heard: list[News | None] = []
+        store.on_news(heard.append)
         wire.cut = cut
         task = await queued(store)
+        assert any(news is None or news.events for news in heard), "who follows it here is told"
         wire.cut = cut
         claimed = await store.claim(task.id, 1, PLACE)
         assert claimed is not None, "or nobody carries it out"
@@ -61,6 +66,24 @@ async def test_x2_what_was_cut_off_while_it_was_written_at_once_is_written_once(
         kinds = [event.kind for event in await store.events(task.id)]
         assert kinds == [EventKind.CREATED, EventKind.STARTED]
         await store.close()
+
+
+async def test_x2_who_cannot_know_whether_it_was_written_is_told_so(
+    address: str, open_at: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "PATIENCE_S", 0.2)
+    async with Wire(address, at=b'{"events"') as wire:
+        store = await open_at(wire.address)
+        await queued(store)
+        wire.cut = Cut.AFTER
+        wire.closed = True
+        with pytest.raises(StoreAway, match="not known whether") as away:
+            await queued(store, "bg_1")
+        assert "before you start it again" in (away.value.remedy or "")
+        wire.closed = False
+        await store.close()
+    other = await open_at(address)
+    assert await other.get("bg_1") is not None
 
 
 async def test_x2_connections_that_are_cut_at_any_moment_are_made_again(

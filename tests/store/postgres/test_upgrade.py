@@ -10,7 +10,8 @@ from backburner.store.postgres import migrations as module
 from backburner.store.postgres import queries
 from backburner.store.postgres.checkup import bring_up_to_date
 from backburner.store.postgres.connection import connect
-from backburner.store.postgres.migrations import format_of, migrate, migrations
+from backburner.store.postgres.migrations import WRITERS, format_of, migrate, migrations
+from backburner.store.postgres.queries import sql_file
 from tests.store.conformance.making import ADA, ENDINGS, PLACE, PLENTY, get, new_task, running
 from tests.store.postgres.conftest import Open
 from tests.store.postgres.test_database import run
@@ -81,3 +82,7 @@ async def test_x10_a_migration_that_fails_leaves_the_record_as_it_was(
     with pytest.raises(psycopg.errors.UndefinedColumn):
         run(address, "SELECT mood FROM task")
     assert await store.finish(task.id, 1, ENDINGS["succeeded"]) is not None
+
+
+def test_x1_functions_of_the_database_take_the_lock_of_the_writers() -> None:
+    assert f"pg_advisory_xact_lock({WRITERS})" in sql_file("0005_at_once.sql")

@@ -171,7 +171,8 @@ def explained() -> Generator[None]:
 
 def explain(error: psycopg.Error) -> StoreError:
     """The same failure in our words, with a remedy."""
-    said = " ".join(str(error).split()) or type(error).__name__
+    # Without the statement: of a function of the database it is a page.
+    said = " ".join((error.diag.message_primary or str(error)).split()) or type(error).__name__
     if isinstance(error, psycopg.errors.DiskFull):
         return StoreFull("no room on the disk of the database", remedy="free some space")
     if isinstance(error, psycopg.errors.LockNotAvailable):

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import field
 from typing import TypedDict, cast
 
 import procrastinate
@@ -43,7 +44,7 @@ class Brought:
     """A task as it was when its job was fetched."""
 
     task: Task
-    secret: str | None
+    secret: str | None = field(repr=False)
     """What lies under the name of its `hand_over`."""
 
 

@@ -163,6 +163,12 @@ class Statements(transaction.Statements):
             },
         )
 
+    def alone(self, name: str, /, **values: Any) -> list[Row]:
+        """The same, outside of a transaction."""
+        rows = self.many(name, **values)
+        self.ran.clear()
+        return rows
+
     def found(self, name: str, /, **values: Any) -> list[list[Any]]:
         """See the record's own."""
         return [list(row) for row in self.many(name, **values)]

@@ -25,9 +25,9 @@ from typing import Any, TypeVar
 import psycopg
 
 from backburner.model.errors import StoreAway, StoreBusy, StoreError, StoreUnusable
-from backburner.store.news import Listener, News
+from backburner.store.news import Listener
 from backburner.store.postgres import clock
-from backburner.store.postgres.at_once import write_at_once
+from backburner.store.postgres.at_once import claimed_before, write_at_once
 from backburner.store.postgres.connection import (
     HOLD_S,
     PATIENCE_S,
@@ -41,6 +41,7 @@ from backburner.store.postgres.notices import QUIET, news_of
 from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.wake import notices
 from backburner.store.record import transaction
+from backburner.store.record.claims import CLAIMS
 from backburner.store.record.entrance import Asked, Entrance, Spoilt, answer, carry_out
 from backburner.store.record.together import Together, groups
 from backburner.store.record.transaction import Row
@@ -108,6 +109,8 @@ class Writer:
         self._arrived: deque[Asked] = deque()
         self._closing = False
         self._linger_s = 0.0
+        self._is_unsure = False
+        """What is to be written may have been, before the connection was lost."""
         self._thread = threading.Thread(target=self._run, name="backburner-writer", daemon=True)
         self._thread.start()
 
@@ -139,7 +142,7 @@ class Writer:
     def _run(self) -> None:
         while done := self._next_batch():
             tell: Callable[[], None] | None = None
-            began = time.monotonic()
+            began, count = time.monotonic(), len(done)
             try:
                 tell = self._write_patiently(done)
             except Exception as error:  # noqa: BLE001 - whatever it is, the callers must hear it
@@ -154,14 +157,14 @@ class Writer:
                     waiting.error = failure
                 if not isinstance(error, StoreBusy):
                     self._hang_up()
-            linger_s = _LINGER * (time.monotonic() - began) if len(done) >= _CROWD else 0.0
+            linger_s = _LINGER * (time.monotonic() - began) if count >= _CROWD else 0.0
             self._linger_s = min(linger_s, _LONGEST_LINGER_S)
             self._entrance.settle(done, tell)
 
     def _next_batch(self) -> list[Asked]:
         """What is written in one transaction; nothing at the end."""
         self._receive()
-        if self._linger_s and self._arrived and not self._closing:
+        if self._linger_s and 0 < len(self._arrived) < _BATCH and not self._closing:
             time.sleep(self._linger_s)
             self._receive()
         done: list[Asked] = []
@@ -184,37 +187,36 @@ class Writer:
     def _write_patiently(self, done: list[Asked]) -> Callable[[], None] | None:
         """What tells others here of what was written, if anything was."""
         deadline = time.monotonic() + PATIENCE_S
-        for tries, wait in enumerate(_waits()):
+        self._is_unsure = False
+        for wait in _waits():
             try:
-                return self._write(done, deadline, again=tries > 0)
+                self._write_at_once(done)
+                return self._write_in_steps(done, deadline) if done else None
             except psycopg.Error as error:
-                if not is_lost(error) or time.monotonic() > deadline:
+                if not is_lost(error):
                     raise
+                if time.monotonic() > deadline:
+                    raise _unknown() if self._is_unsure else error from None
                 self._hang_up()
             time.sleep(wait)
         raise AssertionError("the waits have no end")
 
-    def _write(
-        self, done: list[Asked], deadline: float, *, again: bool
-    ) -> Callable[[], None] | None:
-        left, news = self._write_at_once(done, again=again)
-        told: list[Callable[[], None]] = []
-        if news is not None:
-            told.append(partial(self._changed, news))
-        tell = self._write_in_steps(left, deadline) if left else None
-        if tell is not None:
-            told.append(tell)
-        return partial(_each, told) if told else None
-
-    def _write_at_once(self, done: list[Asked], *, again: bool) -> tuple[list[Asked], News | None]:
+    def _write_at_once(self, done: list[Asked]) -> None:
+        """What can be, which is answered and no longer one of those then."""
+        if self._is_unsure or not self._clock.is_set:
+            return
         run = self._statements or self._call()
         self.backend = run.connection.info.backend_pid
         try:
-            return write_at_once(run, done, newest(), again=again)
+            answered, news = write_at_once(run, done, newest())
         except psycopg.Error as error:
+            self._is_unsure = is_lost(error)
             if _is_nobodys_fault(error):
                 raise
-            return done, None
+            return  # a transaction can tell what is wrong
+        if answered:
+            self._entrance.settle(answered, partial(self._changed, news) if news.events else None)
+            done[:] = [each for each in done if each not in answered]
 
     def _write_in_steps(self, done: list[Asked], deadline: float) -> Callable[[], None] | None:
         try:
@@ -245,7 +247,7 @@ class Writer:
             before = run.changes
             for group in groups(done):
                 attempt(run, group)
-            tell = None
+            tell = partial(self._changed, None) if self._is_unsure else None
             if run.changes == before:
                 run.command(b"COMMIT")
             else:
@@ -285,6 +287,8 @@ class Writer:
         try:
             run.act_for(group[0].owner)
             answers = carry_out(run, group)
+            if self._is_unsure and group[0].kind is CLAIMS:
+                answers = claimed_before(run, group, answers)
         except StoreUnusable:
             raise  # nothing of it may be written
         except psycopg.Error as error:
@@ -320,7 +324,8 @@ class Writer:
         except psycopg.Error as error:
             if not is_lost(error) or not self._has_committed(deadline):
                 raise
-        return None if quiet else partial(self._changed, news)
+        # Of what may have been written before it was lost nobody here has heard.
+        return None if quiet else partial(self._changed, None if self._is_unsure else news)
 
     def _has_committed(self, deadline: float) -> bool:
         """What became of a transaction whose connection was lost while it was committed.
@@ -334,10 +339,7 @@ class Writer:
             except psycopg.Error:
                 pass  # not back yet
             if time.monotonic() > deadline:
-                raise StoreAway(
-                    "the database was lost while it wrote, and it is not known whether it has",
-                    remedy="look at the task before you start it again",
-                )
+                raise _unknown()
             time.sleep(wait)
         raise AssertionError("the waits have no end")
 
@@ -353,9 +355,11 @@ class Writer:
             self._statements = None
 
 
-def _each(told: list[Callable[[], None]]) -> None:
-    for tell in told:
-        tell()
+def _unknown() -> StoreAway:
+    return StoreAway(
+        "the database was lost while it wrote, and it is not known whether it has",
+        remedy="look at the task before you start it again",
+    )
 
 
 def _is_nobodys_fault(error: psycopg.Error) -> bool:

@@ -1,7 +1,6 @@
 """The making of tasks, many at once: each with its first event, in one transaction."""
 
 import json
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,11 +13,9 @@ from backburner.model.states import Kind
 from backburner.model.task import NewTask, Task
 from backburner.model.values import value
 from backburner.store.record.ends import End, end_tasks
-from backburner.store.record.rows import to_json, to_task
+from backburner.store.record.rows import from_database, to_json, to_task
 from backburner.store.record.together import Together
 from backburner.store.record.transaction import Statements
-
-Sort = tuple[str, str, Kind, bool]
 
 
 @value
@@ -32,10 +29,20 @@ class Create:
     detail: str | None
 
     @property
-    def sort(self) -> Sort:
+    def sort(self) -> tuple[str, str, Kind, bool]:
         """Of what a session may have so many: those that wait in queues, or all others."""
         task = self.task
         return task.owner, task.session, task.kind, task.order.queue is not None
+
+    def row(self, now: int) -> Sequence[Any]:
+        """In the order of `tasks_insert`."""
+        task, order = self.task, self.task.order
+        return (
+            task.id, task.owner, task.session, task.kind, task.title, self.spec, now,
+            task.max_runtime_s, task.parent, task.schedule, task.hand_over, order.queue,
+            to_json(order.after) if order.after else None, order.after_failure, order.retries,
+            order.priority, self.detail,
+        )  # fmt: skip
 
 
 def create_task(run: Statements, create: Create) -> Task:
@@ -48,51 +55,45 @@ def create_task(run: Statements, create: Create) -> Task:
 
 def create_tasks(run: Statements, creates: Sequence[Create]) -> list[Task | Exception]:
     """Write many, each where its session has room for it. No id twice."""
+    sorts = list(dict.fromkeys(create.sort for create in creates))
+    ids = [create.task.id for create in creates]
+    ((taken, counts, queues),) = run.many("tasks_before_create", ids=ids, sorts=sorts)
+    there, lines = frozenset(from_database(taken)), from_database(queues)
+    active = dict(zip(sorts, from_database(counts), strict=True))
+    answers: dict[str, Task | Exception] = {}
     of_owner: dict[str, list[Create]] = {}
     for create in creates:
-        of_owner.setdefault(create.task.owner, []).append(create)
-    created: dict[str, Task] = {}
+        task = create.task
+        if task.id in there:
+            answers[task.id] = _there_already(run, create)
+        elif task.order.queue is not None and task.order.queue not in lines:
+            answers[task.id] = NotFound(
+                f"there is no queue {task.order.queue!r}", remedy=known_queues(lines)
+            )
+        elif create.ending is None and active[create.sort] >= create.limit:
+            answers[task.id] = _above_limit(create, active[create.sort])
+        else:
+            active[create.sort] += create.ending is None
+            of_owner.setdefault(task.owner, []).append(create)
     for owner, theirs in of_owner.items():
         with run.acting_for(owner):
-            created |= insert_tasks(run, theirs)
-    return [created.get(create.task.id) or _alone(run, create) for create in creates]
+            answers |= insert_tasks(run, theirs)
+    # One that was not written has the id of a stranger's, whom an owner's own writes do not see.
+    return [answers.get(create.task.id) or id_is_taken(create.task) for create in creates]
 
 
 CREATES = Together(create_tasks, subject=lambda create: create.task.id, turn=5)
 
 
-def _alone(run: Statements, create: Create) -> Task | Exception:
-    """One that was not written with others: they may have been given room that they did not need,
+def insert_tasks(run: Statements, creates: Sequence[Create]) -> dict[str, Task]:
+    """Write tasks that have not started, or are over from the start; not those whose ids are taken.
 
-    because their ids were taken.
-    """
-    task = create.task
-    if (existing := run.task("task_get", id=task.id)) is not None:
-        try:
-            return same_or_conflict(existing, task, create.spec)
-        except Conflict as error:
-            return error
-    with run.acting_for(task.owner):
-        if created := insert_tasks(run, [create]):
-            return created[task.id]
-    if (queue := task.order.queue) is not None:
-        lines = [name for name, *_ in run.rows("queues")]
-        if queue not in lines:
-            return NotFound(f"there is no queue {queue!r}", remedy=known_queues(lines))
-    return _above_limit(run, create)
-
-
-def insert_tasks(
-    run: Statements, creates: Sequence[Create], *, limited: bool = True
-) -> dict[str, Task]:
-    """Write tasks that have not started, or are over from the start: those whose ids are free, and
-
-    whose sessions have room for them where that is ``limited``.
+    Limits are the affair of the caller.
     """
     if not creates:
         return {}
     now = clock.now()
-    rows = run.many("tasks_insert", **insertion(creates, now, limited=limited))
+    rows = run.many("tasks_insert", rows=[create.row(now) for create in creates])
     created = {task.id: task for task in map(to_task, rows)}
     events: list[Sequence[Any]] = []
     for task in created.values():
@@ -112,42 +113,18 @@ def insert_tasks(
     return created
 
 
-def insertion(creates: Sequence[Create], now: int, *, limited: bool) -> dict[str, list[Any]]:
-    """What `tasks_insert` is told."""
-    places: dict[Sort, int] = {}
-    before: Counter[Sort] = Counter()
-    rows: list[Sequence[Any]] = []
-    for create in creates:
-        place = places.setdefault(create.sort, len(places) + 1)
-        most: int | None = None
-        if limited and create.ending is None:
-            before[create.sort] += 1
-            most = create.limit - before[create.sort]
-        rows.append((*_row(create, now), place, most))
-    return {"rows": rows, "sorts": list(places)}
+def _there_already(run: Statements, create: Create) -> Task | Exception:
+    existing = run.task("task_get", id=create.task.id)
+    assert existing is not None
+    try:
+        return same_or_conflict(existing, create.task, create.spec)
+    except Conflict as error:
+        return error
 
 
-def _row(create: Create, now: int) -> Sequence[Any]:
-    """In the order of `tasks_insert`, but for its sort and what that may have."""
-    task, order = create.task, create.task.order
-    return (
-        task.id, task.owner, task.session, task.kind, task.title, create.spec, now,
-        task.max_runtime_s, task.parent, task.schedule, task.hand_over, order.queue,
-        to_json(order.after) if order.after else None, order.after_failure, order.retries,
-        order.priority, create.detail,
-    )  # fmt: skip
-
-
-def _above_limit(run: Statements, create: Create) -> LimitReached:
+def _above_limit(create: Create, others: int) -> LimitReached:
     task, limit = create.task, create.limit
     in_queue = task.order.queue is not None
-    ((others,),) = run.rows(
-        "task_count_active",
-        owner=task.owner,
-        session=task.session,
-        kind=task.kind,
-        in_queue=in_queue,
-    )
     what = "tasks waiting in queues" if in_queue else f"active {task.kind} tasks"
     return LimitReached(
         f"session {task.session!r} has {others} {what}, and {limit} is the limit",

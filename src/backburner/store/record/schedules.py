@@ -219,7 +219,7 @@ def _start(run: Statements, schedule: Schedule, start: Start, turn: Turn, now: I
     elif (reason := _above_limit(run, schedule)) is not None:
         return skipped(reason)
     create = Create(task, to_json(task.spec), schedule.task_limit, start.ending, start.detail)
-    if not insert_tasks(run, [create], limited=False):
+    if not insert_tasks(run, [create]):
         return skipped(f"the id {task.id} is taken")
     # Of those that are not made up for the last one that is tells.
     last = turn.made_up and start is turn.starts[-1]

@@ -1,21 +1,10 @@
 -- What every task goes through before it runs, as functions: a program that has nothing else to write
 -- writes it in one round trip (`create_at_once`, `claim_at_once`), and else as steps of a transaction.
 
--- Tasks that have not started, or that could not: where the session has room for them (as
--- `task_count_active` counts) and their queue is there; nothing of those whose ids are taken. A row
--- says which of the sorts it is of, and how many of that sort there may be at most before it.
-CREATE FUNCTION insert_tasks(given JSONB, sorts JSONB) RETURNS SETOF task LANGUAGE plpgsql AS $$
+-- Tasks that have not started, or that could not; nothing of those whose ids are taken.
+CREATE FUNCTION insert_tasks(given JSONB) RETURNS SETOF task LANGUAGE plpgsql AS $$
 BEGIN
     RETURN QUERY
-        WITH sort AS MATERIALIZED (
-            SELECT place, (
-                SELECT count(*) FROM task t
-                WHERE t.owner = value ->> 0 AND t.session = value ->> 1 AND t.kind = value ->> 2
-                  AND t.state IN ('queued', 'running', 'input_required')
-                  AND NOT (t.state = 'queued' AND t.schedule IS NOT NULL AND t.after IS NOT NULL)
-                  AND t.parked_at IS NULL
-                  AND (t.queue IS NOT NULL AND t.state = 'queued') = (value ->> 3)::boolean) AS active
-            FROM jsonb_array_elements(sorts) WITH ORDINALITY s (value, place))
         INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, max_runtime_s,
                           parent, schedule, hand_over, queue, after, after_failure, retries_left,
                           priority, detail, events)
@@ -23,13 +12,31 @@ BEGIN
                (value ->> 6)::bigint, (value ->> 7)::double precision, value ->> 8, value ->> 9,
                value ->> 10, value ->> 11, value ->> 12, (value ->> 13)::boolean,
                (value ->> 14)::bigint, (value ->> 15)::bigint, value ->> 16, 1
-        FROM jsonb_array_elements(given) WITH ORDINALITY g (value, place)
-        WHERE (value ->> 11 IS NULL OR EXISTS (SELECT 1 FROM queue q WHERE q.name = value ->> 11))
-          AND (value ->> 18 IS NULL OR (value ->> 18)::bigint >= (
-                   SELECT active FROM sort WHERE sort.place = (value ->> 17)::bigint))
-        ORDER BY place
+        FROM jsonb_array_elements(given) WITH ORDINALITY g (value, place) ORDER BY place
         ON CONFLICT (id) DO NOTHING
         RETURNING task.*;
+END
+$$;
+
+-- Whether none of them is there already, all their queues are, and there is room for all: of each sort
+-- (owner, session, kind, whether it waits in a queue) so many may be active (as `task_count_active`
+-- counts) beside those that are to come.
+CREATE FUNCTION all_fit(given JSONB, sorts JSONB) RETURNS BOOLEAN LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN NOT EXISTS (
+        SELECT 1 FROM jsonb_array_elements(given) g (value)
+        WHERE EXISTS (SELECT 1 FROM task t WHERE t.id = g.value ->> 0)
+           OR (g.value ->> 11 IS NOT NULL
+               AND NOT EXISTS (SELECT 1 FROM queue q WHERE q.name = g.value ->> 11))
+    ) AND NOT EXISTS (
+        SELECT 1 FROM jsonb_array_elements(sorts) s (value)
+        WHERE (s.value ->> 4)::bigint < (
+            SELECT count(*) FROM task t
+            WHERE t.owner = s.value ->> 0 AND t.session = s.value ->> 1 AND t.kind = s.value ->> 2
+              AND t.state IN ('queued', 'running', 'input_required')
+              AND NOT (t.state = 'queued' AND t.schedule IS NOT NULL AND t.after IS NOT NULL)
+              AND t.parked_at IS NULL
+              AND (t.queue IS NOT NULL AND t.state = 'queued') = (s.value ->> 3)::boolean));
 END
 $$;
 
@@ -88,27 +95,34 @@ BEGIN
 END
 $$;
 
--- One writer at a time, and none whose program is too old for this record: see `migrations.py`.
-CREATE FUNCTION take_turn(known BIGINT) RETURNS void LANGUAGE plpgsql AS $$
+-- One writer at a time, and none whose program is too old for this record: see `migrations.py`. Answers
+-- how long that took, in microseconds.
+CREATE FUNCTION take_turn(known BIGINT) RETURNS BIGINT LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(1111641682);  -- WRITERS
     IF (SELECT f.oldest FROM format f) > known THEN
         RAISE 'the record is newer than this program';
     END IF;
+    RETURN extract(epoch FROM clock_timestamp() - statement_timestamp()) * 1000000;
 END
 $$;
 
-CREATE FUNCTION create_at_once(known BIGINT, notice TEXT, now_at BIGINT, of_owner TEXT, given JSONB,
+-- All of them or nothing: each is answered as if it had come alone, so what one of them is refused for
+-- has to be known before the next is looked at.
+CREATE FUNCTION create_at_once(known BIGINT, notice TEXT, asked_at BIGINT, of_owner TEXT, given JSONB,
                                sorts JSONB, engine_task TEXT, latest BIGINT, reserve BIGINT)
 RETURNS SETOF task LANGUAGE plpgsql AS $$
 DECLARE
+    now_at BIGINT := asked_at + take_turn(known);
     made task;
     fresh BIGINT[] := '{}';
 BEGIN
-    PERFORM take_turn(known);
     PERFORM set_config('role', 'backburner_tenant', true),
             set_config('backburner.owner', of_owner, true);
-    FOR made IN SELECT * FROM insert_tasks(given, sorts) LOOP
+    IF NOT all_fit(given, sorts) THEN
+        RETURN;
+    END IF;
+    FOR made IN SELECT * FROM insert_tasks(given) LOOP
         INSERT INTO event (task, number, at, kind, data) VALUES (made.seq, 1, now_at, 'created', '{}');
         fresh := fresh || made.seq;
         RETURN NEXT made;
@@ -121,12 +135,12 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION claim_at_once(known BIGINT, notice TEXT, now_at BIGINT, given JSONB)
+CREATE FUNCTION claim_at_once(known BIGINT, notice TEXT, asked_at BIGINT, given JSONB)
 RETURNS SETOF task LANGUAGE plpgsql AS $$
 DECLARE
+    now_at BIGINT := asked_at + take_turn(known);
     begun task;
 BEGIN
-    PERFORM take_turn(known);
     FOR begun IN SELECT * FROM claim_tasks(now_at, given) LOOP
         INSERT INTO event (task, number, at, kind, data)
         SELECT begun.seq, begun.events, now_at, 'started', w.value ->> 9

@@ -150,7 +150,8 @@ SELECT events, {changed} FROM claim_tasks(:now, :wanted::jsonb);
 SELECT t.events, {columns}, NULL, NULL, NULL, NULL
 FROM jsonb_array_elements(:wanted::jsonb) w (value) JOIN task t ON t.id = w.value ->> 0
 WHERE t.attempt = (w.value ->> 1)::bigint AND t.state = 'running' AND t.boot_id = w.value ->> 2
-  AND t.started_boot = (w.value ->> 3)::bigint AND t.pid = (w.value ->> 4)::bigint
+  AND t.started_boot = (w.value ->> 3)::bigint
+  AND t.pid IS NOT DISTINCT FROM (w.value ->> 4)::bigint
   AND (w.value ->> 8 IS NULL OR t.node = w.value ->> 8);
 
 -- name: claim_at_once
@@ -542,8 +543,27 @@ SELECT content FROM secret WHERE name = :name;
 -- name: secrets_forget
 DELETE FROM secret WHERE name = ANY(:names::text[]) RETURNING name;
 
+-- name: tasks_before_create
+-- What has to be known before many are made: which of the ids are taken, how many are active of each
+-- sort (as `task_count_active` counts them), and the queues.
+WITH w AS MATERIALIZED (SELECT id FROM jsonb_array_elements_text(:ids::jsonb) given (id)),
+s AS MATERIALIZED (
+    SELECT place, value ->> 0 AS owner, value ->> 1 AS session, value ->> 2 AS kind,
+           (value ->> 3)::boolean AS in_queue
+    FROM jsonb_array_elements(:sorts::jsonb) WITH ORDINALITY given (value, place))
+SELECT (SELECT coalesce(json_agg(t.id)::text, '[]') FROM w JOIN task t ON t.id = w.id),
+       (SELECT coalesce(json_agg((
+            SELECT count(*) FROM task t
+            WHERE t.owner = s.owner AND t.session = s.session AND t.kind = s.kind
+              AND t.state IN ('queued', 'running', 'input_required')
+              AND NOT (t.state = 'queued' AND t.schedule IS NOT NULL AND t.after IS NOT NULL)
+              AND t.parked_at IS NULL
+              AND (t.queue IS NOT NULL AND t.state = 'queued') = s.in_queue) ORDER BY place)::text,
+            '[]') FROM s),
+       (SELECT coalesce(json_agg(name ORDER BY name)::text, '[]') FROM queue);
+
 -- name: tasks_insert
-SELECT {changed} FROM insert_tasks(:rows::jsonb, :sorts::jsonb);
+SELECT {changed} FROM insert_tasks(:rows::jsonb);
 
 -- name: tasks_before_begin
 -- What has to be known before many begin: the last number before theirs, which of the ids are taken,

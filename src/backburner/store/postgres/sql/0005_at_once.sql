@@ -1,5 +1,6 @@
 -- What every task goes through before it runs, as functions: a program that has nothing else to write
 -- writes it in one round trip (`create_at_once`, `claim_at_once`), and else as steps of a transaction.
+-- Programs of the last release call them too: a later file may add functions, and change none of these.
 
 -- Tasks that have not started, or that could not; nothing of those whose ids are taken.
 CREATE FUNCTION insert_tasks(given JSONB) RETURNS SETOF task LANGUAGE plpgsql AS $$

@@ -61,6 +61,7 @@ def group(family: str) -> Iterator[str]:
 def unready(monkeypatch: pytest.MonkeyPatch) -> Iterator[Noting]:
     """A launcher without a process, for which no start comes too soon."""
     monkeypatch.setattr(launcher, "_CROWD_S", 0)
+    monkeypatch.setattr(launcher, "_CROWD", 2)
     monkeypatch.setattr(launcher, "_APART_S", 0)
     each = Noting()
     yield each
@@ -264,7 +265,7 @@ def test_the_first_start_does_not_wait_for_it(
     assert unready.launched == [started.pid]
 
 
-def test_a_start_soon_after_another_goes_without_it(
+def test_in_a_crowd_of_starts_wrappers_go_without_it(
     group: str,
     ready: Noting,
     start_wrapper: StartWrapper,
@@ -272,8 +273,11 @@ def test_a_start_soon_after_another_goes_without_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(launcher, "_CROWD_S", 3600)
-    runs_once(start_wrapper, group, ready, tmp_path)
-    assert ready.launched == []
+    started = [runs_once(start_wrapper, group, ready, tmp_path).pid for _ in range(3)]
+    assert ready.launched == started[:1]
+    monkeypatch.setattr(launcher, "_CROWD_S", 0)
+    later = runs_once(start_wrapper, group, ready, tmp_path)
+    assert ready.launched == [started[0], later.pid]
 
 
 def test_one_that_was_killed_is_replaced_and_its_start_is_made(

@@ -5,7 +5,7 @@ one thread, so that it may call `clone3`, of which the C library knows nothing. 
 what it was handed, and ends with the worker, or when nobody has asked it for anything for a while.
 """
 
-import _socket  # of `socket` the half is enough, which loads in no time
+import _socket  # what `socket` adds to it takes longer to load than all the rest
 import ctypes
 import errno
 import fcntl

@@ -4,7 +4,8 @@ A command is `date +%s%N`, for both: it prints when it began; a function says so
 in between for ours: a durable commit of the task and its job, the engine's notification, the
 worker's fetch, the claim (durable, so that it never runs twice), and of a command the start of a
 shell that outlives the worker, in a cgroup of its own. For Procrastinate: a durable commit of the
-job, its notification, the fetch, the start of the program.
+job, its notification, the fetch, the start of the program. A pause comes before each: neither is
+measured while it is still busy with the end of the last one.
 
 To join a cgroup after a pause costs milliseconds of the kernel's own; how many is measured beside.
 """
@@ -57,7 +58,10 @@ async def _compared(name: str, effort: Effort, ours: Moment, theirs: Moment) -> 
     times: tuple[list[float], list[float]] = ([], [])
 
     async def round_of(moment: Moment, all_times: list[float]) -> float:
-        took = [await moment() for _ in range(count)]
+        took: list[float] = []
+        for _ in range(count):
+            await asyncio.sleep(_PAUSE_S)
+            took.append(await moment())
         all_times.extend(took)
         return percentile(took, 0.5)
 

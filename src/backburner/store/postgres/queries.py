@@ -24,7 +24,7 @@ _ARTIFACTS = """(
 
 _VALUE = re.compile(r"(?<![:']):([a-z_]+)")
 _WRITES = re.compile(
-    r"\b(INSERT|UPDATE|DELETE|insert_tasks|claim_tasks|dispatch|create_at_once|claim_at_once)\b"
+    r"\b(INSERT|UPDATE|DELETE|claim_tasks|dispatch|create_at_once|claim_at_once)\b"
 )
 """The last are functions of the database."""
 _LIST = re.compile(r"(?<![:']):([a-z_]+)::\w+\[\]")

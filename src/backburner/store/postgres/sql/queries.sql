@@ -563,7 +563,17 @@ SELECT (SELECT coalesce(json_agg(t.id)::text, '[]') FROM w JOIN task t ON t.id =
        (SELECT coalesce(json_agg(name ORDER BY name)::text, '[]') FROM queue);
 
 -- name: tasks_insert
-SELECT {changed} FROM insert_tasks(:rows::jsonb);
+-- Tasks that have not started, or that could not; nothing of those whose ids are taken.
+INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, max_runtime_s,
+                  parent, schedule, hand_over, queue, after, after_failure, retries_left, priority,
+                  detail, events)
+SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, 'queued',
+       (value ->> 6)::bigint, (value ->> 7)::double precision, value ->> 8, value ->> 9,
+       value ->> 10, value ->> 11, value ->> 12, (value ->> 13)::boolean, (value ->> 14)::bigint,
+       (value ->> 15)::bigint, value ->> 16, 1
+FROM jsonb_array_elements(:rows::jsonb) WITH ORDINALITY given (value, place) ORDER BY place
+ON CONFLICT (id) DO NOTHING
+RETURNING {changed};
 
 -- name: tasks_before_begin
 -- What has to be known before many begin: the last number before theirs, which of the ids are taken,

@@ -18,7 +18,7 @@ import socket
 import sys
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from backburner.model.values import value
 from backburner.work.process import cgroup
@@ -38,6 +38,13 @@ hardly wait for that, and it takes a third less work."""
 
 _LIMITS = 16
 """How many there are of one process (`getrlimit`)."""
+
+_LONGEST = 128 * 1024 - 1
+"""Bytes of one word or variable of a program."""
+_MOST_BYTES = 1024 * 1024
+"""Of all of them; and no more than a quarter of the stack that a program may have."""
+_POINTER = 9
+"""Bytes that each of them takes beside its own."""
 
 _UNKNOWN_TO_KERNEL = (errno.ENOSYS, errno.EINVAL, errno.EPERM, errno.E2BIG)
 """It is too old, or a container forbids the call: it will say the same to the next."""
@@ -138,14 +145,13 @@ class Launcher:
         """
         process = self._process
         assert process is not None
-        command = (
-            os.fsencode(program),
-            [os.fsencode(word) for word in argv],
-            {os.fsencode(name): os.fsencode(text) for name, text in environment.items()},
-            mark,
-        )
+        words = [os.fsencode(word) for word in argv]
+        variables = {os.fsencode(name): os.fsencode(text) for name, text in environment.items()}
+        if not _are_fit([*words, *(b"%b=%b" % each for each in variables.items())], variables):
+            raise NotLaunched
+        command = marshal.dumps((os.fsencode(program), words, variables, mark))
         try:
-            pid, why = _ask(process.line, marshal.dumps(command), descriptors, group)
+            pid, why = _ask(process.line, command, descriptors, group)
         except (OSError, EOFError) as error:
             # It may have done it all the same. What it has started is in that cgroup, alone: it
             # waits for a word that it will not get.
@@ -154,11 +160,9 @@ class Launcher:
             for pid in cgroup.members(group):
                 _collect(pid)
             raise NotLaunched from error
-        if why == 0:
-            return pid
         if pid:
-            _collect(pid)
-        elif why in _UNKNOWN_TO_KERNEL:
+            return pid
+        if why in _UNKNOWN_TO_KERNEL:
             self._is_useless = True
             self._let_go(process)
         raise NotLaunched(os.strerror(why))
@@ -209,10 +213,25 @@ def _inherited() -> object:
     return rights, limits, os.getpriority(os.PRIO_PROCESS, 0), os.sched_getaffinity(0)
 
 
+def _stack() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_STACK)
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
+
+
+def _are_fit(texts: list[bytes], names: Iterable[bytes]) -> bool:
+    """Whether the kernel takes a program with them for certain: a launcher does not say why not."""
+    room = min(_MOST_BYTES, _stack() // 4)
+    return (
+        sum(len(text) + _POINTER for text in texts) < room
+        and all(len(text) < _LONGEST and b"\0" not in text for text in texts)
+        and all(name and b"=" not in name for name in names)
+    )
+
+
 def _ask(
     line: socket.socket, command: bytes, descriptors: Mapping[int, int], group: str
 ) -> tuple[int, int]:
-    """The pid or 0, and why it runs nothing or 0. OSError, EOFError: that is not known."""
+    """The pid or 0, and why there is none or 0. OSError, EOFError: that is not known."""
     with contextlib.ExitStack() as stack:
         folder = os.open(group, os.O_RDONLY | os.O_DIRECTORY)
         stack.callback(os.close, folder)

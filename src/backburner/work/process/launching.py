@@ -7,7 +7,6 @@ what it was handed, and ends with the worker, or when nobody has asked it for an
 
 import _socket  # what `socket` adds to it takes longer to load than all the rest
 import ctypes
-import errno
 import fcntl
 import marshal
 import os
@@ -75,24 +74,21 @@ def _receive(line: _socket.socket) -> tuple[bytes, list[int]] | None:
 
 
 def _carry_out(targets: bytes, descriptors: list[int]) -> tuple[int, int]:
-    """The pid, or 0; and why it runs nothing, or 0. Nothing of the request is kept."""
-    told, tell = os.pipe()
+    """The pid, or 0; and why there is none, or 0. Nothing of the request is kept.
+
+    What the child does is not waited for: meanwhile the worker writes that it has started.
+    """
     try:
         payload, group, *sources = descriptors
         text = os.pread(payload, os.fstat(payload).st_size, 0)
         command = marshal.loads(text)  # noqa: S302 - the worker's own words, and of the same Python
         pid = _clone_into(group)
         if pid == 0:
-            _become(command, dict(zip(targets, sources, strict=True)), tell)
-        if pid < 0:
-            return 0, ctypes.get_errno()
-        os.close(tell)
-        tell = -1
-        return pid, int(os.read(told, 16) or b"0")  # it is closed, and silent, once it has become
+            _become(command, dict(zip(targets, sources, strict=True)))
+        return (pid, 0) if pid > 0 else (0, ctypes.get_errno())
     finally:
-        for fd in (told, tell, *descriptors):
-            if fd >= 0:
-                os.close(fd)
+        for fd in descriptors:
+            os.close(fd)
 
 
 def _clone_into(group: int) -> int:
@@ -105,11 +101,9 @@ def _clone_into(group: int) -> int:
 
 
 def _become(
-    command: tuple[bytes, list[bytes], dict[bytes, bytes], int],
-    sources: dict[int, int],
-    tell: int,
+    command: tuple[bytes, list[bytes], dict[bytes, bytes], int], sources: dict[int, int]
 ) -> "NoReturn":
-    """In the child: become the wrapper, or tell why not."""
+    """In the child: become the wrapper. Where that cannot be it ends without having run a line."""
     try:
         program, argv, environment, mark = command
         for target, source in sources.items():
@@ -119,9 +113,6 @@ def _become(
         if hard == resource.RLIM_INFINITY:
             resource.setrlimit(_RTTIME, (mark, hard))
         os.execve(program, argv, environment)  # noqa: S606 - what the worker would spawn
-    except BaseException as error:  # noqa: BLE001 - a second launcher must not come of it
-        why = error.errno if isinstance(error, OSError) else None
-        os.write(tell, b"%d" % (why or errno.EINVAL))
     finally:
         os._exit(_NOT_EXECUTED)
 

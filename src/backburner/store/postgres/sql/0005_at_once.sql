@@ -104,6 +104,9 @@ DECLARE
 BEGIN
     PERFORM set_config('role', 'backburner_tenant', true),
             set_config('backburner.owner', of_owner, true);
+    IF NOT all_fit(given, sorts) THEN
+        RETURN;
+    END IF;
     FOR made IN
         INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, max_runtime_s,
                           parent, schedule, hand_over, queue, after, after_failure, retries_left,
@@ -113,7 +116,7 @@ BEGIN
                value ->> 10, value ->> 11, value ->> 12, (value ->> 13)::boolean,
                (value ->> 14)::bigint, (value ->> 15)::bigint, value ->> 16, 1
         FROM jsonb_array_elements(given) WITH ORDINALITY g (value, place)
-        WHERE all_fit(given, sorts) ORDER BY place
+        ORDER BY place
         ON CONFLICT (id) DO NOTHING
         RETURNING task.*
     LOOP

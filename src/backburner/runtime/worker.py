@@ -44,7 +44,6 @@ from backburner.store.protocol import Facts, Output, Store
 from backburner.work import handover, shell
 from backburner.work.process import cgroup, condition, wrapper
 from backburner.work.process.identity import boot_id
-from backburner.work.process.launcher import Launcher
 from backburner.work.process.mark import mark_for
 from backburner.work.process.tree import Tree
 
@@ -79,7 +78,6 @@ class ProcessWorker:
         key = hashlib.blake2b(os.fsencode(home.root), digest_size=6).hexdigest()
         self._cgroups = cgroup.family_folder(key) if settings.cgroups else None
         self._allowances = Allowances(key, self._cgroups, cgroups=settings.cgroups)
-        self._launcher = Launcher()
         self._waiting = self._tidy = False
         self.own_launch: OwnLaunch = lambda _: None
         self.spent: set[str] = set()
@@ -125,7 +123,6 @@ class ProcessWorker:
                     self._take_on(task.id, self._start(task))
             elif task.stop is not None and task.id in self._jobs:
                 self._jobs[task.id].ask_to_stop(task.stop)
-        self._launcher.tend()
         await hand_on(self._store, self._folder_of, self._report)
         self._waiting = bool(self._busy) or await self._store.any_active()
         if self.idle and not self._tidy:
@@ -208,7 +205,6 @@ class ProcessWorker:
             busy.cancel()
         await asyncio.gather(*self._busy.values(), return_exceptions=True)
         self._logs.close()
-        self._launcher.close()
         self._allowances.close()
         if self._cgroups is not None:
             cgroup.remove(self._cgroups)
@@ -262,9 +258,7 @@ class ProcessWorker:
             group = None
         mark = mark_for(str(self._home.root), task.id, task.attempt)
         try:
-            started = wrapper.start(
-                folder, launch, mark=mark, cgroup=group, launcher=self._launcher
-            )
+            started = wrapper.start(folder, launch, mark=mark, cgroup=group)
             memory_group = self._allowances.impose(task, started, group)
         except (OSError, ValueError, TypeError) as error:
             if group is not None:

@@ -1,8 +1,7 @@
 """The shell that stands before each job, and what its files say.
 
-One line of shell is all that runs between us and the job: it joins the cgroup, where it was not
-born in it (`launcher`), notes that it lives, runs the command and writes the exit code. It costs
-3 ms where a Python supervisor costs 17 to 42.
+One line of shell is all that runs between us and the job: it notes that it lives, joins the cgroup,
+runs the command and writes the exit code. It costs 3 ms where a Python supervisor costs 17 to 42.
 
 What it leaves behind is read by `condition`.
 """
@@ -12,9 +11,9 @@ import fcntl
 import os
 import shutil
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
-from functools import cache, partial
+from functools import cache
 
 from backburner.model.home import AttemptFolder
 from backburner.model.input import Input
@@ -23,7 +22,6 @@ from backburner.work.holder.frames import SOCKET_FD
 from backburner.work.holder.launch import holder_words, is_holder, listen
 from backburner.work.process.condition import BLANK
 from backburner.work.process.identity import read_proc
-from backburner.work.process.launcher import Launcher, NotLaunched
 from backburner.work.process.mark import Mark, marking_children
 
 _SCRIPT = """\
@@ -130,29 +128,8 @@ class Started:
         os.waitpid(self.pid, 0)
 
 
-Spawn = Callable[[str, list[str], Mapping[str, str], Mapping[int, int]], int]
-"""Runs a program with words, an environment and descriptors: for each of its own, which of ours."""
-
-
-def start(
-    folder: AttemptFolder,
-    launch: Launch,
-    *,
-    mark: Mark,
-    cgroup: str | None,
-    launcher: Launcher | None = None,
-) -> Started:
+def start(folder: AttemptFolder, launch: Launch, *, mark: Mark, cgroup: str | None) -> Started:
     """Start the wrapper in a session of its own; OSError where that cannot be."""
-    if launcher is not None and cgroup is not None and launcher.takes_next():
-        with contextlib.suppress(NotLaunched):
-            spawn = partial(launcher.spawn, mark=mark, group=cgroup)
-            return _start(folder, launch, spawn, joins="")
-    joins = f"{cgroup}/cgroup.procs" if cgroup else ""
-    return _start(folder, launch, partial(_spawn, mark=mark), joins=joins)
-
-
-def _start(folder: AttemptFolder, launch: Launch, spawn: Spawn, *, joins: str) -> Started:
-    """With files of its own: one that was left without the word holds others."""
     with contextlib.ExitStack() as stack:
         _make_empty(folder.path)
         # Before the other files: who finds those and no socket knows that there will be none.
@@ -170,43 +147,33 @@ def _start(folder: AttemptFolder, launch: Launch, spawn: Spawn, *, joins: str) -
         fcntl.flock(wrapper, fcntl.LOCK_EX)
         reads = _standard_input(launch, stack)
         shell, *options = _shell_for(launch.environment)
+        procs = f"{cgroup}/cgroup.procs" if cgroup else ""
         line, word = os.pipe2(os.O_CLOEXEC)
         stack.callback(os.close, line)
         try:
-            pid = spawn(
-                shell,
-                [_NAME, *options, "-c", _SCRIPT, _NAME,
-                 f"{launch.umask:04o}", str(launch.open_files), launch.cwd, joins,
-                 *words, *launch.argv],
-                launch.environment,
-                {0: reads, 1: log, 2: errors, 3: wrapper, 6: line, **sockets},
-            )  # fmt: skip
+            with marking_children(mark):
+                pid = os.posix_spawn(
+                    shell,
+                    [_NAME, *options, "-c", _SCRIPT, _NAME,
+                     f"{launch.umask:04o}", str(launch.open_files), launch.cwd, procs,
+                     *words, *launch.argv],
+                    launch.environment,
+                    file_actions=[
+                        (os.POSIX_SPAWN_DUP2, reads, 0),
+                        (os.POSIX_SPAWN_DUP2, log, 1),
+                        (os.POSIX_SPAWN_DUP2, errors, 2),
+                        (os.POSIX_SPAWN_DUP2, wrapper, 3),
+                        (os.POSIX_SPAWN_DUP2, line, 6),
+                        *((os.POSIX_SPAWN_DUP2, fd, SOCKET_FD) for fd in sockets),
+                    ],
+                    setsid=True,
+                    setsigmask=[],
+                    setsigdef=_DEFAULT_SIGNALS,
+                )  # fmt: skip
         except BaseException:
             os.close(word)
             raise
         return Started(pid, word)
-
-
-def _spawn(
-    program: str,
-    argv: list[str],
-    environment: Mapping[str, str],
-    descriptors: Mapping[int, int],
-    *,
-    mark: Mark,
-) -> int:
-    with marking_children(mark):
-        return os.posix_spawn(
-            program,
-            argv,
-            environment,
-            file_actions=[
-                (os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in descriptors.items()
-            ],
-            setsid=True,
-            setsigmask=[],
-            setsigdef=_DEFAULT_SIGNALS,
-        )
 
 
 def _standard_input(launch: Launch, stack: contextlib.ExitStack) -> int:
@@ -225,12 +192,12 @@ def _standard_input(launch: Launch, stack: contextlib.ExitStack) -> int:
 
 def _holding(
     folder: AttemptFolder, launch: Launch, stack: contextlib.ExitStack
-) -> tuple[list[str], dict[int, int]]:
+) -> tuple[list[str], list[int]]:
     """What stands before a command with input, and the socket that goes with it."""
     if launch.input == Input.NONE:
-        return [], {}
+        return [], []
     listener = stack.enter_context(listen(folder))
-    return holder_words(launch.input, *launch.size), {SOCKET_FD: listener.fileno()}
+    return holder_words(launch.input, *launch.size), [listener.fileno()]
 
 
 def is_wrapper(pid: int) -> bool:

@@ -3,12 +3,10 @@
 import contextlib
 import fcntl
 import os
-import weakref
 
+from backburner.model.forks import not_for_children
 from backburner.model.home import Home
 from backburner.work.flock import is_held
-
-_all: "weakref.WeakSet[WorkerLock]" = weakref.WeakSet()
 
 
 class WorkerLock:
@@ -19,15 +17,15 @@ class WorkerLock:
         self._path = home.worker_lock(worker_id)
         self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(self._fd, fcntl.LOCK_EX)
-        _all.add(self)
+        not_for_children(self)
 
     def release(self) -> None:
         """The worker has gone in order."""
         with contextlib.suppress(OSError):
             os.unlink(self._path)
-        self.let_go()
+        self.close()
 
-    def let_go(self) -> None:
+    def close(self) -> None:
         """Close the descriptor; the lock stays with whoever else has it open."""
         if self._fd >= 0:
             os.close(self._fd)
@@ -40,12 +38,3 @@ def is_alive(home: Home, worker_id: str) -> bool:
         return is_held(home.worker_lock(worker_id))
     except OSError:
         return False
-
-
-def _forked() -> None:
-    # A child of a fork would keep the lock, and with it a dead worker alive.
-    for lock in list(_all):
-        lock.let_go()
-
-
-os.register_at_fork(after_in_child=_forked)

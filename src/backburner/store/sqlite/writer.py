@@ -21,6 +21,7 @@ from typing import TypeVar
 import apsw
 
 from backburner.model.errors import StoreBusy, StoreError
+from backburner.model.forks import not_for_children
 from backburner.store.record.entrance import Asked, Entrance, Spoilt, answer, carry_out
 from backburner.store.record.together import Together, groups
 from backburner.store.sqlite.connection import explain
@@ -46,6 +47,7 @@ class WriteLock:
     def __init__(self, path: str) -> None:
         self._path = path
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        not_for_children(self)
 
     def __enter__(self) -> None:
         fcntl.flock(self._fd, fcntl.LOCK_EX)
@@ -96,7 +98,9 @@ class WriteLock:
 
     def close(self) -> None:
         """Close the descriptor."""
-        os.close(self._fd)
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
 
 
 class Writer:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from backburner.model.errors import StoreAway
+from backburner.model.events import EventKind
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.task import Task
 from backburner.runtime.copies import Copies
@@ -20,10 +21,13 @@ from backburner.runtime.output import read_task_bytes, read_task_output
 from backburner.runtime.scribe import insist
 from backburner.store.engine import Job
 from backburner.store.postgres.node import NodeStore, open_node
+from backburner.store.postgres.pieces import Held
+from backburner.store.protocol import Facts, Output
 from backburner.work.log.bounder import LogBounder
 from backburner.work.log.bounds import LogBounds
 from backburner.work.shell import log_bounds
 from tests import postgres_server
+from tests.postgres_server import Server
 from tests.store.conformance.making import ENDINGS, PLACE, PLENTY, new_task
 from tests.store.postgres.test_database import run as ask
 from tests.waiting import wait_until_async
@@ -211,28 +215,77 @@ async def test_e6_the_record_keeps_no_more_of_two_streams_than_of_one(
 @pytest.mark.slow
 @pytest.mark.parametrize("ends", [False, True])
 async def test_x2_what_a_crash_of_the_database_takes_of_a_silent_job_is_copied_again(
-    tmp_path: Path, ends: bool
+    own_server: Server, tmp_path: Path, ends: bool
 ) -> None:
     """Copies do not wait for the disk. Nothing comes after them that would show what is gone."""
-    server = postgres_server.Server()
-    try:
-        async with on_node(server.create(), tmp_path) as node:
-            copying = asyncio.create_task(node.copier.run())
+    async with on_node(own_server.create(), tmp_path) as node:
+        copying = asyncio.create_task(node.copier.run())
+        await node.writes(b"RESULT 42\n")
+        own_server.stop(signal.SIGQUIT)
+        own_server.start()
+        if ends:
+            copying.cancel()
+            await insist(lambda: node.store.finish(node.task.id, 1, ENDINGS["succeeded"]), print)
+            assert await whole(node, tmp_path / "late") == b"RESULT 42\n"
+        else:
+            late = partial(whole, node, tmp_path / "late")
+            await wait_until_async(lambda: _is(late, b"RESULT 42\n"))
+            copying.cancel()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("copied", [False, True])
+async def test_x2_what_was_copied_for_an_end_is_there_though_the_database_crashes_before_it(
+    own_server: Server, tmp_path: Path, copied: bool
+) -> None:
+    """The writer of the end waits for it to come back, and asks nobody to copy anything again."""
+
+    async def crash(_: Task) -> None:
+        own_server.stop(signal.SIGQUIT)
+        own_server.start()
+
+    async with on_node(own_server.create(), tmp_path) as node:
+        node.store.before_end.append(crash)
+        if copied:
             await node.writes(b"RESULT 42\n")
-            server.stop(signal.SIGQUIT)
-            server.start()
-            if ends:
-                copying.cancel()
-                await insist(
-                    lambda: node.store.finish(node.task.id, 1, ENDINGS["succeeded"]), print
-                )
-                assert await whole(node, tmp_path / "late") == b"RESULT 42\n"
-            else:
-                late = partial(whole, node, tmp_path / "late")
-                await wait_until_async(lambda: _is(late, b"RESULT 42\n"))
-                copying.cancel()
-    finally:
-        server.stop()
+        else:
+            Path(node.folder.log).write_bytes(b"RESULT 42\n")
+        assert await node.store.finish(node.task.id, 1, ENDINGS["succeeded"]) is not None
+        assert await whole(node, tmp_path / "late") == b"RESULT 42\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("grows", ["output", "stderr"])
+async def test_x2_what_a_crash_takes_in_the_middle_of_the_last_copy_is_copied_again(
+    own_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, grows: str
+) -> None:
+    """The record has said what it holds, and has forgotten it when the copy is put."""
+    async with on_node(own_server.create(), tmp_path) as node:
+        true = node.store.held_output
+
+        async def before_a_crash(task_id: str, attempt: int) -> dict[str, Held]:
+            held = await true(task_id, attempt)
+            monkeypatch.undo()
+            own_server.stop(signal.SIGQUIT)
+            own_server.start()
+            return held
+
+        monkeypatch.setattr(node.store, "held_output", before_a_crash)
+        await node.writes(b"RESULT 42\n")
+        if grows == "stderr":
+            Path(node.folder.stderr).write_bytes(b"warning\n")
+        assert await node.store.finish(node.task.id, 1, ENDINGS["succeeded"]) is not None
+        assert (await whole(node, tmp_path / "late")).startswith(b"RESULT 42\n")
+
+
+async def test_e6_what_is_left_behind_writes_last_is_copied(node: Node, tmp_path: Path) -> None:
+    await node.writes(b"first\n")
+    await node.store.finish(node.task.id, 1, ENDINGS["succeeded"], leftovers=1)
+    with open(node.folder.log, "ab") as log:
+        log.write(b"late\n")
+    gone = Facts(leftovers=0, output=Output(11))
+    assert await node.store.note(node.task.id, 1, EventKind.LEFTOVERS, gone)
+    assert await whole(node, tmp_path / "late") == b"first\nlate\n"
 
 
 async def _is(look: Callable[[], Awaitable[bytes]], wanted: bytes) -> bool:

@@ -2,7 +2,8 @@
 
 Once a second, and before an end is written: what was written since. A copy that fails, or that the
 database forgets in a crash, is found out by the next one, which asks the record what it has; it
-asks in any case after the database was away, and before an end.
+asks in any case after the database was away, and before an end. The last copy is on disk before the
+end is: a database that crashes between the two forgets neither or the end alone.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ _EVERY_S = 1.0
 _AT_ONCE = 64
 _BYTES_AT_ONCE = 1024 * 1024
 """In one commit: nobody else on any machine writes meanwhile."""
-_TRIES = 2
+_TRIES = 3
 
 _Sign = tuple[int, int]
 """How long a file is, and when it was changed."""
@@ -114,8 +115,8 @@ class Copier:
                 found.append((task, min(new, _bounds(task).most)))
         return found
 
-    async def copy(self, task: Task) -> None:
-        """What there is now."""
+    async def copy(self, task: Task, *, last: bool = False) -> None:
+        """What there is now. The ``last`` time it is on disk then."""
         log = self._logs.setdefault((task.id, task.attempt), _Log())
         folder = self._home.attempt(task.id, task.attempt)
         async with log.turn:
@@ -123,8 +124,8 @@ class Copier:
                 if log.doubted:
                     log.held = await self._store.held_output(task.id, task.attempt)
                     log.signs, log.doubted = {}, False
-                signs, written = await asyncio.to_thread(_look, task, folder, log)
-                if written is None or await self._is_put(written, log):
+                signs, written = await asyncio.to_thread(_look, task, folder, log, last=last)
+                if written is None or await self._is_put(written, log, last=last):
                     log.signs = signs
                     return
                 log.doubted = True
@@ -133,11 +134,11 @@ class Copier:
         """The same, before its end is written: after that nobody would find out what is missing."""
         if log := self._logs.get((task.id, task.attempt)):
             log.doubted = True
-        await self.copy(task)
+        await self.copy(task, last=True)
 
-    async def _is_put(self, written: Written, log: _Log) -> bool:
+    async def _is_put(self, written: Written, log: _Log, *, last: bool) -> bool:
         """False where the record holds something else than was thought."""
-        added = await self._store.put_output(written)
+        added = await self._store.put_output(written, last=last)
         log.held |= {each.stream: each.after for each in written.streams if each.stream in added}
         return len(added) == len(written.streams)
 
@@ -156,7 +157,9 @@ def _groups(grown: Sequence[tuple[Task, int]]) -> Iterator[list[Task]]:
         yield group
 
 
-def _look(task: Task, folder: AttemptFolder, log: _Log) -> tuple[dict[str, _Sign], Written | None]:
+def _look(
+    task: Task, folder: AttemptFolder, log: _Log, *, last: bool
+) -> tuple[dict[str, _Sign], Written | None]:
     """What the record lacks. The signs are of before the look."""
     signs = _signs(folder)
     bounds = _bounds(task)
@@ -166,6 +169,9 @@ def _look(task: Task, folder: AttemptFolder, log: _Log) -> tuple[dict[str, _Sign
             found = _growth(name, path, log.held.get(name, Held()), bounds)
             if found is not None:
                 grown.append(found)
+    if last:  # what the record was seen to have a crash may have taken since
+        named = {each.stream for each in grown}
+        grown += [Growth.none(name, held) for name, held in log.held.items() if name not in named]
     if not grown:
         return signs, None
     return signs, Written(task.id, task.attempt, grown, measure_output(folder))

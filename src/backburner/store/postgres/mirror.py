@@ -105,6 +105,9 @@ def _new(growths: Sequence[Growth], taken: dict[int, bytes]) -> dict[str, Any]:
 PUTS = Together(put_outputs, subject=lambda written: written.task, turn=4, lazy=True)
 """What a crash of the database takes with it is copied anew: the record holds less than is thought
 then, and says so."""
+LAST_PUTS = Together(put_outputs, subject=lambda written: written.task, turn=6)
+"""Those before an end, after which nobody asks what it holds: they name every stream, and are on
+disk when it is written."""
 
 
 @value
@@ -137,9 +140,9 @@ def _is_torn(end: int, output: Mirrored) -> bool:
 class Mirror(Changes):
     """Written by the node that has the log, read by everybody else."""
 
-    async def put_output(self, written: Written) -> frozenset[str]:
+    async def put_output(self, written: Written, *, last: bool = False) -> frozenset[str]:
         """The streams that the record has now as said; see `put_outputs`."""
-        return await self._writer.write_together(PUTS, written)
+        return await self._writer.write_together(LAST_PUTS if last else PUTS, written)
 
     async def held_output(self, task_id: str, attempt: int) -> dict[str, Held]:
         """What the record has of each stream."""

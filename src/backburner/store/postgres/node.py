@@ -30,7 +30,7 @@ from backburner.store.postgres.inputs import Piece
 from backburner.store.postgres.migrations import migrated
 from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.store import PostgresStore
-from backburner.store.protocol import Output
+from backburner.store.protocol import Facts, Output
 from backburner.store.record import transaction
 from backburner.store.record.claims import CLAIMS, Claim
 from backburner.store.record.ends import AT_ITS_START
@@ -93,9 +93,9 @@ class NodeStore(PostgresStore):
         self.has_ended: Counter[tuple[Kind, State]] = Counter()
         """What this process has begun and ended."""
         self.before_end: list[Callable[[Task], Awaitable[None]]] = []
-        """Called before the end of an attempt is written: who hears of that finds all of its output
+        """Called before the end of an attempt is written, and again before that of what it has left
 
-        and its files.
+        behind: who hears of either finds all of its output and its files.
         """
         self.has_left: Callable[[str, int], bool] = lambda _task, _attempt: True
         """Whether there may be any of that: most of what ends within milliseconds has none."""
@@ -258,10 +258,15 @@ class NodeStore(PostgresStore):
         await self._ends(task_id, attempt)
         return await super().fail_try(task_id, attempt, ending, not_before)
 
-    async def _ends(self, task_id: str, attempt: int) -> None:
+    async def note(self, task_id: str, attempt: int, kind: EventKind, facts: Facts) -> bool:
+        if kind is EventKind.LEFTOVERS and facts.leftovers == 0:  # which may have gone on writing
+            await self._ends(task_id, attempt, lingers=True)
+        return await super().note(task_id, attempt, kind, facts)
+
+    async def _ends(self, task_id: str, attempt: int, *, lingers: bool = False) -> None:
         wanted = self.before_end and self.has_left(task_id, attempt)
         task = await self.get(task_id) if wanted else None
-        if task is not None and task.attempt == attempt and not task.state.terminal:
+        if task is not None and task.attempt == attempt and task.state.terminal == lingers:
             for each in self.before_end:
                 await each(task)
 

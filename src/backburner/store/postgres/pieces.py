@@ -77,6 +77,11 @@ class Growth:
     anew: bool = False
     """The job has emptied its log: nothing that was held counts any more."""
 
+    @classmethod
+    def none(cls, stream: str, held: Held) -> "Growth":
+        """Nothing, where the record holds what is thought."""
+        return cls(stream, held, held, ())
+
 
 def growth(
     stream: str, held: Held, read: Sequence[Placed], total: int, *, head: int, tail: int

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 from backburner import Backburner, Context, ErrorKind, EventKind, State, Task
+from backburner.model.ending import Ending
 from backburner.model.home import Home
+from backburner.runtime.runs.archive import put_files
+from backburner.work import handover
 from tests.runtime.deliveries import files_with
 from tests.runtime.runs import crawler
 from tests.runtime.runs.programs import program
@@ -46,6 +49,20 @@ async def test_e11_an_importable_run_is_taken_up_by_the_keeper(home: Path, tmp_p
         assert begun(tmp_path) == 2
         first = Home(home).attempt(task_id, 1)
         assert Path(first.log).read_text() == "[stdout] began 1\n", "a fresh folder each"
+
+
+async def test_e11_what_had_ended_leaves_nothing_to_start_it_with(
+    home: Path, tmp_path: Path
+) -> None:
+    """Its files say so, and its application dies before the record does."""
+    with application(home, "count_up", tmp_path) as (task_id, _):
+        wait_until(lambda: begun(tmp_path) == 1)
+        put_files(Home(home).attempt(task_id, 1), Ending.succeeded(result="well").document())
+    async with Backburner.open(home) as bb:
+        task = await bb.session("s").task(task_id)
+        await task.wait(60)
+        assert (task.state, task.result, task.record.attempt) == (State.SUCCEEDED, "well", 1)
+    assert [piece for piece in handover.pieces(Home(home)) if piece.task == task_id] == []
 
 
 async def test_e11_another_application_that_has_the_tool_takes_it_up(

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 
 from backburner.model.ending import Ending
+from backburner.model.errors import StoreClosed
 from backburner.model.home import Home
 from backburner.model.states import ErrorKind, Kind
 from backburner.model.task import Task
@@ -37,7 +38,7 @@ async def recover(store: Store, home: Home, report: Callable[[str], None]) -> No
         )
         for task in await store.tasks_of_worker(worker.id):
             report(f"{task.id}: {reason}")
-            await let_go(store, home, task, copied_hand_over(home, worker, task), reason)
+            await let_go(store, home, task, worker, reason)
         handover.discard(home, worker.id, worker.hand_over)
         with contextlib.suppress(OSError):
             os.unlink(home.worker_lock(worker.id))
@@ -45,8 +46,8 @@ async def recover(store: Store, home: Home, report: Callable[[str], None]) -> No
         await stop_left_children(store, home)  # of agents that ended with it
 
 
-async def let_go(store: Store, home: Home, task: Task, hand_over: str | None, reason: str) -> None:
-    """Nobody carries this run out any more: record its end, or let another take it up."""
+async def let_go(store: Store, home: Home, task: Task, worker: Worker, reason: str) -> None:
+    """This worker carries the run out no more: record its end, or let another take it up."""
     now = await store.get(task.id)  # somebody may have asked for its end meanwhile
     if now is None or now.attempt != task.attempt or now.state.terminal:
         return
@@ -58,11 +59,18 @@ async def let_go(store: Store, home: Home, task: Task, hand_over: str | None, re
         return
     refused = why_not_again(task)
     if refused is None:
-        again = await insist(
-            lambda: store.requeue(task.id, task.attempt, reason, hand_over=hand_over), _nothing
-        )
+        hand_over = _copied_hand_over(home, worker, task)
+        try:
+            again = await insist(
+                lambda: store.requeue(task.id, task.attempt, reason, hand_over=hand_over), _nothing
+            )
+        except StoreClosed:  # nothing was written
+            handover.discard(home, task.id, hand_over)
+            raise
+        if again is None or again.state.terminal:  # somebody has asked for its end
+            handover.discard(home, task.id, hand_over)
         if again is not None:
-            leave_result(home, again)  # where somebody has asked for its end
+            leave_result(home, again)
         return
     ending = (
         Ending.canceled()
@@ -88,11 +96,9 @@ def why_not_again(task: Task) -> str | None:
     return None
 
 
-def copied_hand_over(home: Home, worker: Worker, task: Task) -> str | None:
+def _copied_hand_over(home: Home, worker: Worker, task: Task) -> str | None:
     """What the keeper can start it with, where its tool is importable."""
-    if worker.hand_over is None or not task.spec.get("reference") or why_not_again(task):
-        return None
-    if home.shared:
+    if worker.hand_over is None or not task.spec.get("reference") or home.shared:
         return None
     try:
         return handover.leave(home, task.id, handover.take(home, worker.id, worker.hand_over))

@@ -28,7 +28,7 @@ from backburner.runtime.feed import Feed
 from backburner.runtime.runs.finishing import Finishing
 from backburner.runtime.runs.folders import missing_folder
 from backburner.runtime.runs.presence import LockPresence, Presence, place_of
-from backburner.runtime.runs.recovery import copied_hand_over, let_go
+from backburner.runtime.runs.recovery import let_go
 from backburner.runtime.runs.run import Run, Work
 from backburner.runtime.runs.run_times import RunTimes
 from backburner.runtime.runs.unheard import Unheard
@@ -454,5 +454,4 @@ class RunWorker:
         return True
 
     async def _let_go(self, task: Task) -> None:
-        piece = copied_hand_over(self.home, self._presence.worker, task)
-        await let_go(self.store, self.home, task, piece, _CLOSED)
+        await let_go(self.store, self.home, task, self._presence.worker, _CLOSED)

@@ -4,7 +4,7 @@ import signal
 from collections.abc import Iterable
 from dataclasses import replace
 
-from backburner.model.allowance import Allowance, format_size
+from backburner.model.allowance import UNLIMITED, Allowance, format_size
 from backburner.model.clock import format_duration
 from backburner.model.ending import Ending, TaskError
 from backburner.model.home import AttemptFolder
@@ -26,13 +26,14 @@ class Allowances:
     def __init__(self, home_key: str, tasks_folder: str | None, *, cgroups: bool) -> None:
         self._groups = memory.MemoryGroups(home_key, tasks_folder) if cgroups else None
 
-    def impose(self, task: Task, started: Started, tasks_cgroup: str | None) -> str | None:
+    def impose(
+        self, task: Task, allowed: Allowance, started: Started, tasks_cgroup: str | None
+    ) -> str | None:
         """Limit a wrapper that waits for the word. Answers the cgroup that limits its memory.
 
         OSError or ValueError where that cannot be; then the wrapper is gone.
         """
-        allowed = Allowance.of(task.spec)
-        if allowed == Allowance():
+        if allowed == UNLIMITED:
             return None
         name = f"{task.id}.{task.attempt}"
         try:

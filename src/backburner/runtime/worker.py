@@ -12,6 +12,7 @@ import os
 from collections.abc import Awaitable, Callable, Generator, Sequence
 
 from backburner.model import clock
+from backburner.model.allowance import UNLIMITED, Allowance
 from backburner.model.ending import Ending
 from backburner.model.errors import StoreError
 from backburner.model.events import EventKind
@@ -44,6 +45,7 @@ from backburner.store.protocol import Facts, Output, Store
 from backburner.work import handover, shell
 from backburner.work.process import cgroup, condition, wrapper
 from backburner.work.process.identity import boot_id
+from backburner.work.process.launcher import Launcher
 from backburner.work.process.mark import mark_for
 from backburner.work.process.tree import Tree
 
@@ -78,6 +80,7 @@ class ProcessWorker:
         key = hashlib.blake2b(os.fsencode(home.root), digest_size=6).hexdigest()
         self._cgroups = cgroup.family_folder(key) if settings.cgroups else None
         self._allowances = Allowances(key, self._cgroups, cgroups=settings.cgroups)
+        self._launcher = Launcher()
         self._waiting = self._tidy = False
         self.own_launch: OwnLaunch = lambda _: None
         self.spent: set[str] = set()
@@ -123,6 +126,7 @@ class ProcessWorker:
                     self._take_on(task.id, self._start(task))
             elif task.stop is not None and task.id in self._jobs:
                 self._jobs[task.id].ask_to_stop(task.stop)
+        self._launcher.tend()
         await hand_on(self._store, self._folder_of, self._report)
         self._waiting = bool(self._busy) or await self._store.any_active()
         if self.idle and not self._tidy:
@@ -205,6 +209,7 @@ class ProcessWorker:
             busy.cancel()
         await asyncio.gather(*self._busy.values(), return_exceptions=True)
         self._logs.close()
+        self._launcher.close()
         self._allowances.close()
         if self._cgroups is not None:
             cgroup.remove(self._cgroups)
@@ -258,8 +263,10 @@ class ProcessWorker:
             group = None
         mark = mark_for(str(self._home.root), task.id, task.attempt)
         try:
-            started = wrapper.start(folder, launch, mark=mark, cgroup=group)
-            memory_group = self._allowances.impose(task, started, group)
+            allowed = Allowance.of(task.spec)
+            launcher = self._launcher if allowed == UNLIMITED else None  # it is larger than a shell
+            started = wrapper.start(folder, launch, mark=mark, cgroup=group, launcher=launcher)
+            memory_group = self._allowances.impose(task, allowed, started, group)
         except (OSError, ValueError, TypeError) as error:
             if group is not None:
                 cgroup.remove(group)

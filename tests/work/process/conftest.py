@@ -12,6 +12,7 @@ import pytest
 
 from backburner.model.home import AttemptFolder
 from backburner.work.process import cgroup, wrapper
+from backburner.work.process.launcher import Launcher
 from backburner.work.process.mark import Mark, mark_for
 from backburner.work.process.tree import Tree
 from tests.faults.homes import home_of_module, shared_home
@@ -48,6 +49,7 @@ def start_wrapper(tmp_path: Path) -> Iterator[StartWrapper]:
         environment: dict[str, str] | None = None,
         mark: Mark | None = None,
         group: str | None = None,
+        launcher: Launcher | None = None,
         **how: Any,
     ) -> Started:
         task_id = f"t{len(started)}-{uuid.uuid4().hex[:8]}"
@@ -55,7 +57,7 @@ def start_wrapper(tmp_path: Path) -> Iterator[StartWrapper]:
         launch = wrapper.Launch(argv, str(cwd), environment, 0o022, 1024, **how)
         folder = AttemptFolder(str(tmp_path / task_id))
         mark = mark or mark_for(str(tmp_path), task_id, 1)
-        waiting = wrapper.start(folder, launch, mark=mark, cgroup=group)
+        waiting = wrapper.start(folder, launch, mark=mark, cgroup=group, launcher=launcher)
         each = Started(waiting.pid, folder, Tree(str(tmp_path), task_id, mark, group))
         started.append(each)
         waiting.go()

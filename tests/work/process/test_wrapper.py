@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -328,3 +329,28 @@ def test_d9_a_text_on_standard_input_lies_in_no_file(start_wrapper: StartWrapper
 
 def test_a3_without_one_standard_input_is_at_its_end(start_wrapper: StartWrapper) -> None:
     assert ended(start_wrapper("cat")) == Ended(0, by_signal=False)
+
+
+_WITHOUT_STANDARD_FILES = """
+import os, sys
+from backburner.model.home import AttemptFolder
+from backburner.work.process import wrapper
+folder = AttemptFolder(sys.argv[1])
+for fd in range(3):
+    os.close(fd)
+launch = wrapper.Launch(["echo", "said"], "/", dict(os.environ), 0o022, 1024, input=sys.argv[2])
+started = wrapper.start(folder, launch, mark=1 << 62, cgroup=None)
+started.go()
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("reads", ["none", "pipe"])
+def test_a_worker_without_standard_files_starts_commands_as_any_other(
+    tmp_path: Path, reads: str
+) -> None:
+    """What it opens has the numbers that the wrapper is to have for something else."""
+    folder = AttemptFolder(str(tmp_path / "t.1"))
+    subprocess.run([sys.executable, "-c", _WITHOUT_STANDARD_FILES, folder.path, reads], check=True)
+    wait_until(lambda: inspect(folder) == Ended(0, by_signal=False))
+    assert Path(folder.log).read_text() == "said\n"

@@ -34,6 +34,9 @@ FAMILY = "backburner."
 _JOB = re.compile(rf"/{re.escape(FAMILY)}[0-9a-f]{{12}}(?=/|$)")
 """Not `backburner.service`, which is where systemd has the keeper itself."""
 
+LAUNCHER = "backburner-launcher"
+"""A word in the command line of a launcher, which lives where its worker does."""
+
 _ASIDE = "backburner-keeper"
 _TRIES = 10
 
@@ -102,12 +105,16 @@ def _step_aside(own: str) -> bool:
     Where nobody but we live in it, as in a unit of systemd, we can make room.
     """
     living = _read(f"{own}/cgroup.procs").split()
-    ours = {str(os.getpid())}
-    if b"backburner.keeper.guardian" in read_proc(os.getppid(), "cmdline").split(b"\0"):
+    ours = {str(os.getpid()), *(pid for pid in living if _is_called(pid, LAUNCHER))}
+    if _is_called(os.getppid(), "backburner.keeper.guardian"):
         ours.add(str(os.getppid()))
     if not living or not ours >= set(living) or not make(f"{own}/{_ASIDE}"):
         return False
     return all(_write(f"{own}/{_ASIDE}/cgroup.procs", pid) for pid in living)
+
+
+def _is_called(pid: int | str, name: str) -> bool:
+    return name.encode() in read_proc(pid, "cmdline").split(b"\0")
 
 
 def make(folder: str) -> bool:

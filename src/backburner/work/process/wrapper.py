@@ -1,7 +1,8 @@
 """The shell that stands before each job, and what its files say.
 
-One line of shell is all that runs between us and the job: it notes that it lives, joins the cgroup,
-runs the command and writes the exit code. It costs 3 ms where a Python supervisor costs 17 to 42.
+One line of shell is all that runs between us and the job: it joins the cgroup, where it was not
+born in it (`launcher`), notes that it lives, runs the command and writes the exit code. It costs
+3 ms where a Python supervisor costs 17 to 42.
 
 What it leaves behind is read by `condition`.
 """
@@ -11,9 +12,9 @@ import fcntl
 import os
 import shutil
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from functools import cache
+from functools import cache, partial
 
 from backburner.model.home import AttemptFolder
 from backburner.model.input import Input
@@ -22,6 +23,7 @@ from backburner.work.holder.frames import SOCKET_FD
 from backburner.work.holder.launch import holder_words, is_holder, listen
 from backburner.work.process.condition import BLANK
 from backburner.work.process.identity import read_proc
+from backburner.work.process.launcher import Launcher, NotLaunched, is_launcher
 from backburner.work.process.mark import Mark, marking_children
 
 _SCRIPT = """\
@@ -43,6 +45,9 @@ echo "exit $?." >&3
 # by a signal, which the exit code alone cannot tell from `exit 137`.
 
 _NAME = "backburner-job"
+
+_ABOVE_TARGETS = 10
+"""Descriptors from here on stand where none of a wrapper is to be."""
 
 _DEFAULT_SIGNALS = [
     number
@@ -128,8 +133,29 @@ class Started:
         os.waitpid(self.pid, 0)
 
 
-def start(folder: AttemptFolder, launch: Launch, *, mark: Mark, cgroup: str | None) -> Started:
+Spawn = Callable[[str, list[str], Mapping[str, str], Mapping[int, int]], int]
+"""Runs a program with words, an environment and descriptors: for each of its own, which of ours."""
+
+
+def start(
+    folder: AttemptFolder,
+    launch: Launch,
+    *,
+    mark: Mark,
+    cgroup: str | None,
+    launcher: Launcher | None = None,
+) -> Started:
     """Start the wrapper in a session of its own; OSError where that cannot be."""
+    if launcher is not None and cgroup is not None and launcher.takes_next():
+        with contextlib.suppress(NotLaunched):
+            spawn = partial(launcher.spawn, mark=mark, group=cgroup)
+            return _start(folder, launch, spawn, joins="")
+    joins = f"{cgroup}/cgroup.procs" if cgroup else ""
+    return _start(folder, launch, partial(_spawn, mark=mark), joins=joins)
+
+
+def _start(folder: AttemptFolder, launch: Launch, spawn: Spawn, *, joins: str) -> Started:
+    """With files of its own: one that was left without the word holds others."""
     with contextlib.ExitStack() as stack:
         _make_empty(folder.path)
         # Before the other files: who finds those and no socket knows that there will be none.
@@ -147,33 +173,52 @@ def start(folder: AttemptFolder, launch: Launch, *, mark: Mark, cgroup: str | No
         fcntl.flock(wrapper, fcntl.LOCK_EX)
         reads = _standard_input(launch, stack)
         shell, *options = _shell_for(launch.environment)
-        procs = f"{cgroup}/cgroup.procs" if cgroup else ""
         line, word = os.pipe2(os.O_CLOEXEC)
         stack.callback(os.close, line)
         try:
-            with marking_children(mark):
-                pid = os.posix_spawn(
-                    shell,
-                    [_NAME, *options, "-c", _SCRIPT, _NAME,
-                     f"{launch.umask:04o}", str(launch.open_files), launch.cwd, procs,
-                     *words, *launch.argv],
-                    launch.environment,
-                    file_actions=[
-                        (os.POSIX_SPAWN_DUP2, reads, 0),
-                        (os.POSIX_SPAWN_DUP2, log, 1),
-                        (os.POSIX_SPAWN_DUP2, errors, 2),
-                        (os.POSIX_SPAWN_DUP2, wrapper, 3),
-                        (os.POSIX_SPAWN_DUP2, line, 6),
-                        *((os.POSIX_SPAWN_DUP2, fd, SOCKET_FD) for fd in sockets),
-                    ],
-                    setsid=True,
-                    setsigmask=[],
-                    setsigdef=_DEFAULT_SIGNALS,
-                )  # fmt: skip
+            pid = spawn(
+                shell,
+                [_NAME, *options, "-c", _SCRIPT, _NAME,
+                 f"{launch.umask:04o}", str(launch.open_files), launch.cwd, joins,
+                 *words, *launch.argv],
+                launch.environment,
+                {0: reads, 1: log, 2: errors, 3: wrapper, 6: line, **sockets},
+            )  # fmt: skip
         except BaseException:
             os.close(word)
             raise
         return Started(pid, word)
+
+
+def _spawn(
+    program: str,
+    argv: list[str],
+    environment: Mapping[str, str],
+    descriptors: Mapping[int, int],
+    *,
+    mark: Mark,
+) -> int:
+    with contextlib.ExitStack() as stack:
+
+        def out_of_the_way(fd: int) -> int:
+            if fd >= _ABOVE_TARGETS:
+                return fd
+            moved = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _ABOVE_TARGETS)
+            stack.callback(os.close, moved)
+            return moved
+
+        # A worker without a standard input and output has low ones for something else.
+        sources = {theirs: out_of_the_way(ours) for theirs, ours in descriptors.items()}
+        stack.enter_context(marking_children(mark))
+        return os.posix_spawn(
+            program,
+            argv,
+            environment,
+            file_actions=[(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in sources.items()],
+            setsid=True,
+            setsigmask=[],
+            setsigdef=_DEFAULT_SIGNALS,
+        )
 
 
 def _standard_input(launch: Launch, stack: contextlib.ExitStack) -> int:
@@ -192,19 +237,19 @@ def _standard_input(launch: Launch, stack: contextlib.ExitStack) -> int:
 
 def _holding(
     folder: AttemptFolder, launch: Launch, stack: contextlib.ExitStack
-) -> tuple[list[str], list[int]]:
+) -> tuple[list[str], dict[int, int]]:
     """What stands before a command with input, and the socket that goes with it."""
     if launch.input == Input.NONE:
-        return [], []
+        return [], {}
     listener = stack.enter_context(listen(folder))
-    return holder_words(launch.input, *launch.size), [listener.fileno()]
+    return holder_words(launch.input, *launch.size), {SOCKET_FD: listener.fileno()}
 
 
 def is_wrapper(pid: int) -> bool:
-    """Whether it is a wrapper or holder, or a child of one that has yet to become its command."""
+    """Whether it is a wrapper or holder, or has yet to become one or the command of one."""
     words = read_proc(pid, "cmdline").decode(errors="replace").split("\0", 5)
     # Without a word it is in the middle of its exec: whoever spawns goes on before that is over.
-    return words[0] in ("", _NAME) or is_holder(words)
+    return words[0] in ("", _NAME) or is_holder(words) or is_launcher(words)
 
 
 def _make_empty(path: str) -> None:

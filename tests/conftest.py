@@ -65,6 +65,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
+@pytest.fixture
+def own_server() -> Iterator[postgres_server.Server]:
+    """A database server that may be killed."""
+    server = postgres_server.Server()
+    yield server
+    server.close()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def nothing_outlives_the_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The net below the check of each home: no process of any test is left at the end."""

@@ -32,14 +32,6 @@ def until_told(folder: Path, name: str) -> str:
 
 
 @pytest.fixture
-def own_server() -> Iterator[Server]:
-    """One that may be killed."""
-    server = Server()
-    yield server
-    server.close()
-
-
-@pytest.fixture
 def two_workers(
     own_server: Server, new_home: Callable[[], Path]
 ) -> Iterator[tuple[str, list[WorkerProcess]]]:
@@ -55,6 +47,8 @@ def two_workers(
     yield address, workers
     for worker in workers:
         worker.leave()
+    lines = [line for worker in workers for line in worker.said().splitlines()]
+    assert [line for line in lines if not line.startswith("backburner: ")] == []
 
 
 @pytest.fixture

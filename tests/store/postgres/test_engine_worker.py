@@ -5,7 +5,7 @@ The nodes here are real workers; nobody would take them, or what they have, for 
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -22,14 +22,6 @@ from tests.store.postgres.proxy import Cut, Wire
 from tests.waiting import wait_until_async
 
 FOR_EVER = "86400"
-
-
-@pytest.fixture(scope="module")
-def own_server() -> Iterator[Server]:
-    """One that may be killed."""
-    server = Server()
-    yield server
-    server.close()
 
 
 async def test_x2_one_that_begins_while_the_database_is_away_begins_when_it_is_back(

@@ -3,7 +3,6 @@
 import asyncio
 import signal
 from collections import Counter
-from collections.abc import Iterator
 
 import psycopg
 import pytest
@@ -137,14 +136,6 @@ async def test_a_database_that_stays_away_is_an_error_with_a_remedy_and_no_passw
         wire.closed = False
         await queued(store)
         await store.close()
-
-
-@pytest.fixture(scope="module")
-def own_server() -> Iterator[Server]:
-    """One that may be killed."""
-    server = Server()
-    yield server
-    server.close()
 
 
 @pytest.mark.slow

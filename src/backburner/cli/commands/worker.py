@@ -1,6 +1,7 @@
 """`backburner worker`."""
 
 import contextlib
+import logging
 import os
 import sys
 from collections.abc import AsyncGenerator, Sequence
@@ -114,8 +115,25 @@ def command(
         if name != NO_QUEUE:
             check_queue(name, width=1)
     terms = Terms(queues, concurrency, settings.dead_after_s, listen)
+    _say_what_is_logged()
     asyncio.run(_work(Backburner(at, settings), terms, tools or (), as_json=as_json))
     return exits.DONE
+
+
+class _Sayer(logging.Handler):
+    """Says what the application beside the node would tell its program in a log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """As the node says it."""
+        say.message(record.getMessage())
+
+
+def _say_what_is_logged() -> None:
+    ours = logging.getLogger("backburner")
+    if not ours.hasHandlers():  # unless somebody has chosen where it goes
+        ours.addHandler(_Sayer(logging.WARNING))
+        # Of a connection that is lost we say so ourselves.
+        logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 
 async def _work(

@@ -92,7 +92,7 @@ class EngineConnection(procrastinate.PsycopgConnector):
                     raise  # PoolClosed: this worker leaves
                 self.lost += 1
                 if not reported:
-                    self._report(f"the engine waits for the database: {cause}")
+                    self._report(f"the engine waits for the database: {_first_line(cause)}")
                     reported = True
             await asyncio.sleep(_AGAIN_S)
 
@@ -114,6 +114,11 @@ class EngineConnection(procrastinate.PsycopgConnector):
         if self._tell is not None:
             with contextlib.suppress(ConnectorException):
                 await self._tell(channel="", payload=_LOOK)
+
+
+def _first_line(error: BaseException) -> str:
+    """What libpq says after it are guesses."""
+    return str(error).partition("\n")[0] or type(error).__name__
 
 
 class _Pool(AsyncConnectionPool[Any]):

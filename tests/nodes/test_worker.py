@@ -54,8 +54,9 @@ async def test_e7_x2_a_stop_from_another_machine_ends_the_whole_tree(
 ) -> None:
     new_worker()
     began = _began(tmp_path)
-    task = await shared.session("chat").run(f"touch {began}; tail -f {began} & wait")
-    await wait_until_async(lambda: _runs(began))
+    task = await shared.session("chat").run(f"(touch {began}; exec tail -f {began}) & wait")
+    # The file, and no process: a wrapper has the command in its words before it may run it.
+    await wait_until_async(began.exists)
     await task.stop()
     assert task.state is State.CANCELED
     assert not _runs(began)

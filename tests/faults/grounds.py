@@ -15,11 +15,18 @@ from tests.faults.record import is_intact
 from tests.faults.victims import guardians_of, keeper_of, kill, kill_all_of_ours
 from tests.nodes.workers import WorkerProcess
 from tests.postgres_server import Server
+from tests.waiting import wait_until
 
 WORKERS = 4
 DEAD_AFTER_S = 300
 """Longer than anybody waits here: nothing may depend on a machine being taken for dead, because
 each that is killed comes back at once."""
+
+_AS_APPLICATION = "application_name=application"
+_OF_APPLICATIONS = """
+    SELECT query FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'application'
+"""
 
 
 class Ground(Protocol):
@@ -34,6 +41,10 @@ class Ground(Protocol):
 
     def kill(self, victim: str, choice: float) -> None:
         """As a crash would; ``choice`` is a random number. Who would be started anew is."""
+        ...
+
+    def settle(self) -> None:
+        """Wait until whatever somebody had asked for who was killed is done, or never will be."""
         ...
 
     def check(self) -> None:
@@ -62,6 +73,9 @@ class HomeGround:
         elif victim == "guardian":
             kill(*guardians_of(self._home))
 
+    def settle(self) -> None:
+        """Who is dead writes nothing here."""
+
     def check(self) -> None:
         assert is_intact(self._home)
 
@@ -78,10 +92,11 @@ class SharedGround:
     def __init__(self, server: Server, homes: Sequence[Path]) -> None:
         self.victims = {"worker": 30, "workers": 10, "database": 15}
         self._server = server
-        self.address = server.create()
+        self._database = server.create()
+        self.address = f"{self._database}?{_AS_APPLICATION}"
         self.folder = homes[0].parent
         options = ("--dead-after", str(DEAD_AFTER_S), "--queue", "default", "--queue", QUEUE)
-        self._workers = [WorkerProcess(self.address, home, *options) for home in homes]
+        self._workers = [WorkerProcess(self._database, home, *options) for home in homes]
 
     def kill(self, victim: str, choice: float) -> None:
         if victim == "worker":
@@ -99,11 +114,19 @@ class SharedGround:
         if victim in ("database", "all"):
             self._server.start()
 
+    def settle(self) -> None:
+        """The database carries out what it was asked for, also where nobody waits for it."""
+        with psycopg.connect(self._database, autocommit=True) as connection:
+            wait_until(
+                lambda: connection.execute(_OF_APPLICATIONS).fetchall() == [],
+                message="the database serves applications that are dead",
+            )
+
     def check(self) -> None:
         """Nobody has ended but by our hand, and the engine has nothing that is over."""
         for worker in self._workers:
             worker.until_ready()
-        with psycopg.connect(self.address, autocommit=True) as connection:
+        with psycopg.connect(self._database, autocommit=True) as connection:
             jobs = connection.execute(
                 "SELECT args FROM backburner.procrastinate_jobs WHERE status = 'todo'"
             ).fetchall()

@@ -123,6 +123,7 @@ class Round:
 
     async def check(self) -> int:
         """Everything that was promised; answers how many tasks there were."""
+        self.ground.settle()
         started = notes(self.folder / "started")
         async with Backburner.open(self.ground.address) as bb:
             session = bb.session(self.session)
@@ -280,15 +281,16 @@ async def test_promises_hold_through_200_rounds_of_kill_9(home: Path) -> None:
 
 @pytest.fixture
 def shared_ground(
-    home: Path, new_home: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+    home: Path,
+    new_home: Callable[[], Path],
+    own_server: Server,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[SharedGround]:
     """Applications keep copies of output in ``home``."""
     monkeypatch.setenv("BACKBURNER_DEAD_AFTER_S", str(DEAD_AFTER_S))
-    server = Server()
-    ground = SharedGround(server, [new_home() for _ in range(WORKERS)])
+    ground = SharedGround(own_server, [new_home() for _ in range(WORKERS)])
     yield ground
     ground.close()
-    server.close()
 
 
 @pytest.mark.slow

@@ -63,26 +63,29 @@ def is_running(pid: int) -> bool:
 
 def _state(pid: int) -> str:
     """The letter of the kernel; nothing where it is gone."""
+    fields = _stat(pid)
+    return fields[0].decode() if fields else ""
+
+
+def _stat(pid: int) -> list[bytes]:
+    """What the kernel says of it, from its state on; nothing where it is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             stat = file.read()
     except OSError:
-        return ""
-    return stat[stat.rindex(b")") + 2 :][:1].decode()
+        return []
+    return stat[stat.rindex(b")") + 2 :].split()
 
 
 def children_of(pid: int) -> list[int]:
     """The processes whose parent it is, ended ones that were not collected included."""
-    found: list[int] = []
-    for child in all_pids():
-        try:
-            with open(f"/proc/{child}/stat", "rb") as file:
-                stat = file.read()
-        except OSError:
-            continue
-        if int(stat[stat.rindex(b")") + 2 :].split()[1]) == pid:
-            found.append(child)
-    return found
+    return [child for child in all_pids() if parent_of(child) == pid]
+
+
+def parent_of(pid: int) -> int:
+    """Its parent; 0 where it is gone."""
+    fields = _stat(pid)
+    return int(fields[1]) if fields else 0
 
 
 def keeper_of(home: Path) -> int | None:
@@ -168,15 +171,18 @@ def kill_all_of_ours(home: Path) -> None:
 
     def one_more_round() -> bool:
         # Whoever names both: the shell that is about to become a guardian too.
-        pids = [
-            pid
+        ours = {
+            pid: arguments
             for pid in all_pids()
             if str(home) in (arguments := arguments_of(pid))
             and {"backburner.keeper", "backburner.keeper.guardian"} & set(arguments)
-        ]
+        }
+        # Not a child that has yet to become another program, and goes by its parent's name: the
+        # shell of a job, as which it would be killed. Should it be of ours the next round has it.
+        pids = [pid for pid, arguments in ours.items() if ours.get(parent_of(pid)) != arguments]
         kill(*pids)
         # A dying process loses its name before its locks.
-        return not pids and keeper_of(home) is None
+        return not ours and keeper_of(home) is None
 
     wait_until(one_more_round, message="keeper and guardian come back again and again")
 

@@ -10,7 +10,7 @@ each waits a moment between two tasks.
 
 from collections import deque
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from random import Random
 from typing import Any
@@ -57,8 +57,15 @@ class Costs:
     """Of each other worker after a commit."""
     bystander_reads_s: float = 0.0
     """Of the database for that."""
-    changes: int = 4
-    """Of the record for a task: it is created, taken, claimed, and it ends."""
+    changes: int = 3
+    """Of the record for a task: it is created, claimed, and it ends."""
+
+    def between(self, other: "Costs") -> "Costs":
+        """In the middle of the two."""
+        names = [each.name for each in fields(self) if each.name.endswith("_s")]
+        return replace(
+            self, **{name: (getattr(self, name) + getattr(other, name)) / 2 for name in names}
+        )
 
     def stretched(self, by: float) -> "Costs":
         """Where others use the processors too, each second of one takes longer."""

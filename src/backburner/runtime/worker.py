@@ -7,20 +7,18 @@ also when the disk is full for a while.
 
 import asyncio
 import contextlib
-import hashlib
 import os
 from collections.abc import Awaitable, Callable, Generator, Sequence
 
 from backburner.model import clock
-from backburner.model.allowance import UNLIMITED, Allowance
 from backburner.model.ending import Ending
 from backburner.model.errors import StoreError
 from backburner.model.events import EventKind
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.limits import DEFAULT_GRACE_S, Settings
 from backburner.model.states import ErrorKind, State
-from backburner.model.task import Place, Task
-from backburner.runtime.allowance import Allowances, witnesses
+from backburner.model.task import Task
+from backburner.runtime.allowance import witnesses
 from backburner.runtime.answers import hand_on
 from backburner.runtime.attendant import Attendant, attending, conclude
 from backburner.runtime.children import stop_children
@@ -36,6 +34,7 @@ from backburner.runtime.ordering import (
 from backburner.runtime.output import measure_output
 from backburner.runtime.report import Drain, Reporter
 from backburner.runtime.scribe import Entry, Scribe
+from backburner.runtime.starting import Starter
 from backburner.runtime.unstarted import leave_result
 from backburner.runtime.verdict import beside, verdicts
 from backburner.runtime.watching.attendants import watchers
@@ -43,9 +42,8 @@ from backburner.runtime.watching.ledger import Ledger
 from backburner.store.news import News
 from backburner.store.protocol import Facts, Output, Store
 from backburner.work import handover, shell
-from backburner.work.process import cgroup, condition, wrapper
+from backburner.work.process import condition
 from backburner.work.process.identity import boot_id
-from backburner.work.process.launcher import Launcher
 from backburner.work.process.mark import mark_for
 from backburner.work.process.tree import Tree
 
@@ -77,10 +75,7 @@ class ProcessWorker:
         self._bell = asyncio.Event()
         self._unsubscribe = store.on_news(self._heard)
         self._logs.on_loss(home.database, self._bell.set)  # the keeper then looks for its home
-        key = hashlib.blake2b(os.fsencode(home.root), digest_size=6).hexdigest()
-        self._cgroups = cgroup.family_folder(key) if settings.cgroups else None
-        self._allowances = Allowances(key, self._cgroups, cgroups=settings.cgroups)
-        self._launcher = Launcher()
+        self._starter = Starter(home, cgroups=settings.cgroups)
         self._waiting = self._tidy = False
         self.own_launch: OwnLaunch = lambda _: None
         self.spent: set[str] = set()
@@ -109,7 +104,7 @@ class ProcessWorker:
     async def adopt(self) -> None:
         """Take charge of everything that an earlier keeper has left. Before anything else."""
         active = await self._store.kept()
-        self._allowances.sweep(active)
+        self._starter.sweep(active)
         await discard_unneeded(self._store, self._home)
         for task in active:
             if task.state is not State.QUEUED:
@@ -126,7 +121,7 @@ class ProcessWorker:
                     self._take_on(task.id, self._start(task))
             elif task.stop is not None and task.id in self._jobs:
                 self._jobs[task.id].ask_to_stop(task.stop)
-        self._launcher.tend()
+        self._starter.tend()
         await hand_on(self._store, self._folder_of, self._report)
         self._waiting = bool(self._busy) or await self._store.any_active()
         if self.idle and not self._tidy:
@@ -200,7 +195,7 @@ class ProcessWorker:
             if error is not None:
                 self._report(f"a job could not be ended: {error}")
         for job in self._jobs.values():
-            self._allowances.release(job.task.place)
+            self._starter.release(job.task.place)
 
     async def close(self) -> None:
         """Let go. The jobs go on."""
@@ -209,10 +204,7 @@ class ProcessWorker:
             busy.cancel()
         await asyncio.gather(*self._busy.values(), return_exceptions=True)
         self._logs.close()
-        self._launcher.close()
-        self._allowances.close()
-        if self._cgroups is not None:
-            cgroup.remove(self._cgroups)
+        self._starter.close()
 
     def _take_on(self, task_id: str, work: Awaitable[None]) -> None:
         async def guarded() -> None:
@@ -255,26 +247,12 @@ class ProcessWorker:
             return in_vain
         try:
             launch = await launch_of(self._store, self._home, task, self.own_launch)
+            waiting = self._starter.start(task, launch)
         except (OSError, ValueError, TypeError) as error:
             return _cannot_start(error)
-        folder = self._home.attempt(task.id, task.attempt)
-        group = f"{self._cgroups}/{task.id}.{task.attempt}" if self._cgroups else None
-        if group is not None and not cgroup.make(group):
-            group = None
-        mark = mark_for(str(self._home.root), task.id, task.attempt)
-        try:
-            allowed = Allowance.of(task.spec)
-            launcher = self._launcher if allowed == UNLIMITED else None  # it is larger than a shell
-            started = wrapper.start(folder, launch, mark=mark, cgroup=group, launcher=launcher)
-            memory_group = self._allowances.impose(task, allowed, started, group)
-        except (OSError, ValueError, TypeError) as error:
-            if group is not None:
-                cgroup.remove(group)
-            return _cannot_start(error)
-        place = Place(boot_id(), clock.boot_now(), started.pid, group, memory_group)
         claimed = None
         try:
-            claimed = await self._store.claim(task.id, task.attempt, place)
+            claimed = await self._store.claim(task.id, task.attempt, waiting.place)
         except StoreError as error:
             self._report(f"{task.id}: cannot be started yet: {error}")
             # It stays queued, and is looked at again; or it is claimed, and we were not told.
@@ -282,15 +260,12 @@ class ProcessWorker:
             await asyncio.sleep(_RETRY_LONGEST_S)
         finally:
             if claimed is None:  # stopped meanwhile, or not on disk: nothing has run
-                started.give_up()
-                self._allowances.release(place)
-                if group is not None:
-                    cgroup.remove(group)
+                self._starter.give_up(waiting)
         if claimed is None:
             self._put_off = not await self._was_ended(task) or self._put_off
             return None
-        job = self._job(claimed, pid=started.pid, ours=True)
-        started.go()
+        job = self._job(claimed, pid=waiting.place.pid, ours=True)
+        waiting.go()
         self._started_for_good(claimed)
         return job
 
@@ -396,7 +371,7 @@ class ProcessWorker:
     async def _fail_try(self, task: Task, ending: Ending) -> bool:
         """This attempt has failed, and a further one will be made. False: somebody stopped it."""
         self._put_result(task, ending)
-        self._allowances.release(task.place)
+        self._starter.release(task.place)
         due = next_try_at(task)
         failed = await self._scribe.insist(
             lambda: self._store.fail_try(task.id, task.attempt, ending, due)
@@ -431,7 +406,7 @@ class ProcessWorker:
             log.attendants = (Drain(job.folder),)
             await job.until_gone()
         job.tree.dissolve()
-        self._allowances.release(task.place)
+        self._starter.release(task.place)
         output = log.output
         await self._scribe.insist(
             lambda: self._store.note(
@@ -461,7 +436,7 @@ class ProcessWorker:
         # killed in between leaves a task that the next one ends, and not one without its result.
         written = self._put_result(task, ending)
         if not leftovers:  # after that, which says what its numbers said
-            self._allowances.release(task.place)
+            self._starter.release(task.place)
         told = last_of_several(task, ending)
         ran = task.place is not None
         if ran:  # and will not again

@@ -18,8 +18,10 @@ from backburner.work.process.tree import Tree
 from tests.faults.homes import home_of_module, shared_home
 from tests.faults.victims import is_running, unique_seconds
 from tests.waiting import wait_until
+from tests.work.process.launchers import group, ready, unready
 
-__all__ = ["home_of_module", "shared_home"]  # fixtures of other modules
+# Fixtures of other modules.
+__all__ = ["group", "home_of_module", "ready", "shared_home", "unready"]
 
 
 @dataclass(frozen=True, slots=True)

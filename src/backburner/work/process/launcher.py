@@ -11,6 +11,7 @@ A start never depends on it: whatever goes wrong here, `NotLaunched` says that n
 import contextlib
 import errno
 import marshal
+import math
 import os
 import resource
 import signal
@@ -91,8 +92,8 @@ class Launcher:
         self._process: _Process | None = None
         self._edition = _edition()
         self._is_ready = self._is_missed = self._is_useless = False
-        self._last_begun = -_APART_S
-        self._starts = deque([-_CROWD_S] * _CROWD, _CROWD)
+        self._last_begun = -math.inf
+        self._starts = deque([-math.inf] * _CROWD, _CROWD)
 
     @property
     def pid(self) -> int | None:

@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -22,7 +22,9 @@ from backburner.store.postgres.store import PostgresStore
 from backburner.store.protocol import Scope
 from backburner.store.record.ends import End, end_task
 from backburner.store.record.transaction import Statements
+from tests import postgres_server
 from tests.store.conformance.making import ENDINGS, PLACE, PLENTY, get, new_task
+from tests.store.postgres.conftest import Open
 from tests.store.postgres.test_database import run
 
 _numbers = itertools.count(1)
@@ -394,8 +396,69 @@ async def test_x9_what_goes_to_one_node_asks_for_room_in_its_own_queue(
         address,
         f"UPDATE task SET sent_to = '{here}', let_in = 0, node = NULL WHERE state = 'queued'",
     )
-    other = await start(store, "bob")  # something changes, and everything is looked at
-    expected = {task.id for task in (*waits["free"][:2], *waits[None], other)}
+    other = await start(store, "bob")
+    await store.request_stop(other.id, Scope("bob"), 0)  # with an end everything is looked at
+    expected = {task.id for task in (*waits["free"][:2], *waits[None])}
     assert set(let_in(address)) == expected
     await store.finish(runs.id, 1, ENDINGS["succeeded"])
     assert set(let_in(address)) == {*expected, waits["full"][0].id}
+
+
+async def test_x10_what_goes_to_the_engine_as_it_is_written_is_what_would_be_let_in(
+    store: PostgresStore, address: str, open_at: Open
+) -> None:
+    """The same life twice: in one record each start looks at all that waits."""
+    looks = postgres_server.server().create()
+    run(
+        looks,
+        "CREATE OR REPLACE FUNCTION all_go(given JSONB, reserve BIGINT) RETURNS BOOLEAN "
+        "LANGUAGE sql AS 'SELECT false'",
+    )
+    stores = {address: store, looks: await open_at(looks)}
+    for each in stores.values():
+        await each.set_queue("narrow", 2)
+    steps: Sequence[Step] = (
+        _starts([("ada", n % 3) for n in range(4)]),
+        _starts([("bob", 0)] * (RESERVE + 2)),  # more than there is room for
+        lambda where, _: asyncio.to_thread(machine, where, 9, name="nd_both"),
+        _starts([("cyd", 5)]),  # with room, and behind others
+        _carry_out,
+        _starts([("cyd", 0)] * 3),
+        _starts([("ada", 0)] * 2, queue="narrow"),
+        _starts([("ada", 0)] * 2, queue="narrow"),
+        _carry_out,
+        lambda _, each: each.set_owner_limit("ada", 1),
+        _starts([("ada", 0)]),
+        _starts([("ada", 0)]),  # above the limit of its owner
+        _starts([("bob", 0)]),
+        _carry_out,
+        _carry_out,
+    )
+    for number, step in enumerate(steps):
+        for where, each in stores.items():
+            await step(where, each)
+        assert let_in(address) == let_in(looks), number
+    rows = "SELECT id, let_in, attempt, state, route, held FROM task ORDER BY seq"
+    assert run(address, rows) == run(looks, rows)
+    await stores[looks].close()
+    postgres_server.server().drop(looks)
+
+
+Step = Callable[[str, PostgresStore], Awaitable[Any]]
+
+
+def _starts(whose: Sequence[tuple[str, int]], **order: Any) -> Step:
+    """Of these owners with these priorities, together."""
+    new = [
+        new_task(scope=Scope(owner, "chat"), order=Order(priority=priority, **order))
+        for owner, priority in whose
+    ]
+    return lambda _, each: asyncio.gather(*(each.create(one, limit=PLENTY) for one in new))
+
+
+async def _carry_out(where: str, each: PostgresStore) -> None:
+    """All that is there."""
+    for task in let_in(where):
+        run(where, f"DELETE FROM procrastinate_jobs WHERE args ->> 'task' = '{task}'")
+        assert await each.claim(task, 1, PLACE) is not None
+        assert await each.finish(task, 1, ENDINGS["succeeded"]) is not None

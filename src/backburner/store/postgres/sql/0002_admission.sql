@@ -31,9 +31,22 @@ BEGIN
     RETURN NEW;
 END
 $$;
-CREATE TRIGGER hold_back BEFORE INSERT OR UPDATE OF not_before ON task FOR EACH ROW
+CREATE TRIGGER hold_back BEFORE INSERT ON task FOR EACH ROW
 WHEN (NEW.state = 'queued' AND (NEW.after IS NOT NULL OR NEW.not_before IS NOT NULL))
 EXECUTE FUNCTION hold_back();
+
+-- The same of a further attempt; after it: with a trigger before it every change of any task would find
+-- out its route anew.
+CREATE FUNCTION hold_back_again() RETURNS trigger LANGUAGE plpgsql
+SECURITY DEFINER SET search_path FROM CURRENT AS $$
+BEGIN
+    UPDATE task SET held = true WHERE seq = NEW.seq;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER hold_back_again AFTER UPDATE OF not_before ON task FOR EACH ROW
+WHEN (NEW.state = 'queued' AND NOT NEW.held AND (NEW.after IS NOT NULL OR NEW.not_before IS NOT NULL))
+EXECUTE FUNCTION hold_back_again();
 
 CREATE FUNCTION note_precedence() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path FROM CURRENT AS $$
@@ -213,15 +226,30 @@ BEGIN
 END
 $$;
 
--- Everything that may go to the engine now: about as many as machines have places for, and a few more,
--- so that nobody waits for a round trip. What waits for another task in vain goes at once: a machine
+-- How many more may be let in on a route beside those that are: about as many as machines have places
+-- for, and a few more, so that nobody waits for a round trip.
+CREATE FUNCTION route_room(on_route TEXT, reserve BIGINT) RETURNS BIGINT LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN reserve
+        - (SELECT count(*) FROM task t
+           WHERE t.route = on_route AND t.state = 'queued' AND t.let_in = t.attempt AND t.node IS NULL)
+        + (SELECT coalesce(sum(greatest(n.places - (
+                      SELECT count(*) FROM task h
+                      WHERE h.node = n.id AND h.node IS NOT NULL
+                        AND (h.finished_at IS NULL OR h.leftovers > 0)
+                        AND h.finished_at IS NULL), 0)), 0)
+           FROM node n JOIN procrastinate_workers w ON w.id = n.worker
+           WHERE on_route = ANY(n.routes) AND NOT n.draining);
+END
+$$;
+
+-- Everything that may go to the engine now. What waits for another task in vain goes at once: a machine
 -- ends it.
 CREATE FUNCTION admit(now_at BIGINT, latest BIGINT, ended TEXT[], fresh BIGINT[], reserve BIGINT)
 RETURNS TABLE (id TEXT, attempt BIGINT, route TEXT) LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan AS $$  -- else some of it is planned anew each time
 DECLARE
     on_route TEXT := '';
-    free BIGINT;
     line_room BIGINT;
 BEGIN
     PERFORM release_held(now_at, latest, ended, fresh);
@@ -241,21 +269,11 @@ BEGIN
           AND t.route > on_route
         ORDER BY t.route LIMIT 1;
         EXIT WHEN NOT FOUND;
-        free := reserve
-            - (SELECT count(*) FROM task t
-               WHERE t.route = on_route AND t.state = 'queued' AND t.let_in = t.attempt AND t.node IS NULL)
-            + (SELECT coalesce(sum(greatest(n.places - (
-                          SELECT count(*) FROM task h
-                          WHERE h.node = n.id AND h.node IS NOT NULL
-                            AND (h.finished_at IS NULL OR h.leftovers > 0)
-                            AND h.finished_at IS NULL), 0)), 0)
-               FROM node n JOIN procrastinate_workers w ON w.id = n.worker
-               WHERE on_route = ANY(n.routes) AND NOT n.draining);
         line_room := queue_room((
             SELECT t.queue FROM task t
             WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt AND t.route = on_route
             LIMIT 1));
-        RETURN QUERY SELECT * FROM let_in_on(on_route, least(free, line_room));
+        RETURN QUERY SELECT * FROM let_in_on(on_route, least(route_room(on_route, reserve), line_room));
     END LOOP;
 END
 $$;

@@ -60,22 +60,47 @@ BEGIN
 END
 $$;
 
--- What the engine is given now, which `admit` says. The key is of a job that nobody has taken yet: a
--- second one with it is refused.
+-- What the engine is given for an attempt. The key is of a job that nobody has taken yet: a second one
+-- with it is refused.
+CREATE FUNCTION job_of(engine_task TEXT, id TEXT, attempt BIGINT, route TEXT)
+RETURNS procrastinate_job_to_defer_v1 LANGUAGE sql STABLE AS $$
+    SELECT ROW(route, engine_task, 0, NULL, id || ':' || attempt,
+               jsonb_build_object('task', id, 'attempt', attempt), NULL)::procrastinate_job_to_defer_v1
+$$;
+
+-- What the engine is given now, which `admit` says.
 CREATE FUNCTION dispatch(engine_task TEXT, now_at BIGINT, latest BIGINT, ended TEXT[], fresh BIGINT[],
                          reserve BIGINT)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     jobs procrastinate_job_to_defer_v1[] := (
-        SELECT array_agg(ROW(
-            a.route, engine_task, 0, NULL, a.id || ':' || a.attempt,
-            jsonb_build_object('task', a.id, 'attempt', a.attempt), NULL
-        )::procrastinate_job_to_defer_v1)
+        SELECT array_agg(job_of(engine_task, a.id, a.attempt, a.route))
         FROM admit(now_at, latest, ended, fresh, reserve) a);
 BEGIN
     IF jobs IS NOT NULL THEN
         PERFORM procrastinate_defer_jobs_v1(jobs);
     END IF;
+END
+$$;
+
+-- Whether all of them go to the engine as they are written, as most do: `admit` would let them in, and
+-- change nothing else. They wait for nothing, and on their one route nobody does, and there is room.
+CREATE FUNCTION all_go(given JSONB, reserve BIGINT) RETURNS BOOLEAN LANGUAGE plpgsql AS $$
+DECLARE
+    asked BIGINT := jsonb_array_length(given);
+    on_route TEXT;
+BEGIN
+    SELECT min(r.route) INTO on_route
+    FROM (SELECT CASE WHEN g.value ->> 11 IS NULL AND g.value ->> 12 IS NULL
+                 THEN route_of(NULL, NULL, g.value ->> 3, g.value ->> 10, g.value ->> 5) END AS route
+          FROM jsonb_array_elements(given) g (value)) r
+    HAVING count(r.route) = asked AND min(r.route) = max(r.route);
+    RETURN on_route IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM owner_limit)
+        AND NOT EXISTS (SELECT 1 FROM task t
+                        WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt
+                          AND t.route = on_route)
+        AND asked <= route_room(on_route, reserve);
 END
 $$;
 
@@ -99,6 +124,7 @@ CREATE FUNCTION create_at_once(known BIGINT, notice TEXT, asked_at BIGINT, of_ow
 RETURNS SETOF task LANGUAGE plpgsql AS $$
 DECLARE
     now_at BIGINT := asked_at + take_turn(known);
+    go BOOLEAN := all_go(given, reserve);
     made task;
     fresh BIGINT[] := '{}';
 BEGIN
@@ -110,11 +136,12 @@ BEGIN
     FOR made IN
         INSERT INTO task (id, owner, session, kind, title, spec, state, created_at, max_runtime_s,
                           parent, schedule, hand_over, queue, after, after_failure, retries_left,
-                          priority, detail, events)
+                          priority, detail, events, let_in)
         SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, 'queued',
                (value ->> 6)::bigint, (value ->> 7)::double precision, value ->> 8, value ->> 9,
                value ->> 10, value ->> 11, value ->> 12, (value ->> 13)::boolean,
-               (value ->> 14)::bigint, (value ->> 15)::bigint, value ->> 16, 1
+               (value ->> 14)::bigint, (value ->> 15)::bigint, value ->> 16, 1,
+               CASE WHEN go THEN 1 ELSE 0 END
         FROM jsonb_array_elements(given) WITH ORDINALITY g (value, place)
         ORDER BY place
         ON CONFLICT (id) DO NOTHING
@@ -125,10 +152,17 @@ BEGIN
         RETURN NEXT made;
     END LOOP;
     PERFORM set_config('role', 'none', true);
-    IF fresh <> '{}' THEN
-        PERFORM dispatch(engine_task, now_at, latest, '{}', fresh, reserve);
-        PERFORM pg_notify('backburner', notice);
+    IF fresh = '{}' THEN
+        RETURN;
     END IF;
+    IF go THEN
+        PERFORM procrastinate_defer_jobs_v1(
+            (SELECT array_agg(job_of(engine_task, t.id, t.attempt, t.route) ORDER BY t.priority DESC, t.seq)
+             FROM task t WHERE t.seq = ANY(fresh)));
+    ELSE
+        PERFORM dispatch(engine_task, now_at, latest, '{}', fresh, reserve);
+    END IF;
+    PERFORM pg_notify('backburner', notice);
 END
 $$;
 

@@ -18,6 +18,7 @@ from backburner.store.postgres.node import NodeStore, open_node
 from backburner.work.process.identity import boot_id
 from tests import postgres_server
 from tests.store.conformance.making import PLENTY, get, new_task
+from tests.waiting import wait_until_async
 
 
 @pytest.mark.parametrize("here", [True, False], ids=["same boot", "other boot"])
@@ -39,6 +40,34 @@ async def test_x2_what_another_machine_has_begun_since_is_not_adopted(
         await asyncio.wait([looking])
     task = await get(one, "bg_moved")
     assert (task.state, task.attempt) == (State.RUNNING, 1)
+    await worker.close()
+    await one.close()
+    await other.close()
+
+
+@pytest.mark.parametrize("begun", [True, False], ids=["begun", "waiting"])
+async def test_x2_what_is_with_another_machine_by_now_is_not_ended_by_one_that_cannot_start_it(
+    tmp_path: Path, begun: bool
+) -> None:
+    """It was handed on while a look at the record was under way, which had seen it here."""
+    address = postgres_server.server().create()
+    one, other = await open_node(address, "nd_one"), await open_node(address, "nd_other")
+    job = Job("bg_moved", 1)
+    await one.create(new_task(job.task, spec={"command": "x", "log": [1, 1]}), limit=PLENTY)
+    seen_here = await one.take(job)
+    assert seen_here is not None
+    assert await one.give_back(job)
+    assert await other.take(job) is not None
+    if begun:
+        assert (
+            await other.claim(job.task, job.attempt, Place(boot_id(), clock.boot_now(), 4711))
+            is not None
+        )
+    worker = ProcessWorker(one, Home(tmp_path, address), Settings(), print)
+    worker.start(seen_here)  # there is nothing to start it with
+    await wait_until_async(lambda: not getattr(worker, "_busy"))  # noqa: B009 - nobody else asks
+    task = await get(one, job.task)
+    assert (task.state, task.attempt) == (State.RUNNING if begun else State.QUEUED, 1)
     await worker.close()
     await one.close()
     await other.close()

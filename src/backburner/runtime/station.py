@@ -270,7 +270,7 @@ class Station:
             ErrorKind.SPAWN, f"{reason} on {self._node.machine}, nor on any other live worker"
         )
         ended = await insist(
-            lambda: self._store.finish(job.task, job.attempt, ending), self._report
+            lambda: self._store.refuse(job.task, job.attempt, ending), self._report
         )
         if ended is not None:
             leave_result(self._home, ended)

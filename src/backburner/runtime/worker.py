@@ -237,7 +237,7 @@ class ProcessWorker:
         if isinstance(found, Job):
             await self._see_to_end(found)
         elif found is not None and begun is None:
-            await self._finish(task, found)
+            await self._refuse(task, found)
 
     async def _begin(self, task: Task) -> Job | Ending | None:
         """What runs now, if it does, or the end of what never will."""
@@ -430,30 +430,38 @@ class ProcessWorker:
     async def _finish(
         self, task: Task, ending: Ending, *, output: Output | None = None, leftovers: int = 0
     ) -> None:
-        if task.started_at is None and await self._was_ended(task):
-            return
         # Before the record says so: whoever hears of the end finds it there, and a keeper that is
         # killed in between leaves a task that the next one ends, and not one without its result.
         written = self._put_result(task, ending)
         if not leftovers:  # after that, which says what its numbers said
             self._starter.release(task.place)
         told = last_of_several(task, ending)
-        ran = task.place is not None
-        if ran:  # and will not again
-            handover.discard(self._home, task.id, task.hand_over)
-        finished = await self._scribe.insist(
+        handover.discard(self._home, task.id, task.hand_over)  # it will not run again
+        await self._scribe.insist(
             lambda: self._store.finish(
                 task.id, task.attempt, told, output=output, leftovers=leftovers
             )
         )
-        if finished is None and task.started_at is None:  # by others, in this very moment
+        if not written:
+            self._put_result(task, ending)  # there may be room now
+        await stop_children(self._store, self._home, task)
+
+    async def _refuse(self, task: Task, ending: Ending) -> None:
+        """End what never began, unless that is no longer ours to say."""
+        if await self._was_ended(task):
+            return
+        written = self._put_result(task, ending)
+        told = last_of_several(task, ending)
+        refused = await self._scribe.insist(lambda: self._store.refuse(task.id, task.attempt, told))
+        if refused is None:  # ended by others in this very moment, or another machine's
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._home.attempt(task.id, task.attempt).result)
-            await self._was_ended(task)
+            if not await self._was_ended(task):
+                return
         elif not written:
             self._put_result(task, ending)  # there may be room now
-        if not ran:  # until the record says so, the next keeper would need it
-            handover.discard(self._home, task.id, task.hand_over)
+        # Not before: until the record says so, the next keeper would need it.
+        handover.discard(self._home, task.id, task.hand_over)
         await stop_children(self._store, self._home, task)
 
     async def _was_ended(self, task: Task) -> bool:

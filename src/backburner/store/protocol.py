@@ -192,6 +192,13 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
         """
         ...
 
+    def refuse(self, task_id: str, attempt: int, ending: Ending) -> Awaitable[Task | None]:
+        """The same of a queued attempt that was the caller's to begin. None where it has begun or
+
+        ended, or is somebody else's by now.
+        """
+        ...
+
     async def request_stop(self, task_id: str, scope: Scope, grace_s: float) -> Task | None:
         """Ask for the end. A queued task is canceled at once; one that has ended is unchanged,
 

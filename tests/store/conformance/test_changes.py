@@ -30,6 +30,7 @@ CHANGES: dict[str, Change] = {
     "claim": lambda store, task_id, attempt: store.claim(task_id, attempt, PLACE),
     "requeue": lambda store, task_id, attempt: store.requeue(task_id, attempt, "the worker died"),
     "finish": lambda store, task_id, attempt: store.finish(task_id, attempt, ENDINGS["exit"]),
+    "refuse": lambda store, task_id, attempt: store.refuse(task_id, attempt, ENDINGS["exit"]),
     "begin_ending": lambda store, task_id, attempt: store.begin_ending(
         task_id, attempt, EndedFor.TIMEOUT
     ),
@@ -112,12 +113,13 @@ async def test_e10_every_result_is_kept_also_an_empty_one(store: Store, result: 
     assert type((await get(store, task.id)).result) is type(result)
 
 
+@pytest.mark.parametrize("change", ["finish", "refuse"])
 @pytest.mark.parametrize("name", ENDINGS)
 async def test_e10_a_queued_task_can_fail_or_be_canceled_but_not_succeed(
-    store: Store, name: str
+    store: Store, name: str, change: str
 ) -> None:
     task = await queued(store)
-    done = await store.finish(task.id, 1, ENDINGS[name])
+    done = await getattr(store, change)(task.id, 1, ENDINGS[name])
     if ENDINGS[name].state is State.SUCCEEDED:
         assert done is None
         assert await get(store, task.id) == task
@@ -125,6 +127,15 @@ async def test_e10_a_queued_task_can_fail_or_be_canceled_but_not_succeed(
     else:
         assert done is not None
         assert done.state is ENDINGS[name].state
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+async def test_e10_what_has_begun_is_not_refused(store: Store, name: str) -> None:
+    """Whoever could not begin it hears that somebody has."""
+    task = await running(store)
+    known = await everything(store, task.id)
+    assert await store.refuse(task.id, 1, ENDINGS[name]) is None
+    assert await everything(store, task.id) == known
 
 
 @pytest.mark.parametrize("change", CHANGES)

@@ -348,7 +348,7 @@ class RunWorker:
             if not taken:
                 return False
             ending = Ending.failed(ErrorKind.SPAWN, f"it cannot be taken up: {error}")
-            failed = await self.store.finish(task.id, task.attempt, ending)
+            failed = await self.store.refuse(task.id, task.attempt, ending)
             if failed is not None:
                 leave_result(self.home, failed)
             return False

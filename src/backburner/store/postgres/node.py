@@ -33,7 +33,7 @@ from backburner.store.postgres.store import PostgresStore
 from backburner.store.protocol import Facts, Output
 from backburner.store.record import transaction
 from backburner.store.record.claims import CLAIMS, Claim
-from backburner.store.record.ends import AT_ITS_START
+from backburner.store.record.ends import AT_ITS_START, ENDS, End
 from backburner.store.record.reading import Reader
 from backburner.store.record.rows import to_message, to_question, to_task
 from backburner.store.record.together import Together
@@ -241,6 +241,10 @@ class NodeStore(PostgresStore):
         self._endings.add(ending_it)
         ending_it.add_done_callback(self._endings.discard)
         return asyncio.shield(ending_it)  # who stops waiting does not undo it
+
+    def refuse(self, task_id: str, attempt: int, ending: Ending) -> Awaitable[Task | None]:
+        refused = End(task_id, attempt, ending, unbegun=True, node=self._node)
+        return self._finish(task_id, attempt, lambda: self._writer.write_together(ENDS, refused))
 
     async def _finish(
         self, task_id: str, attempt: int, end: Callable[[], Awaitable[Task | None]]

@@ -22,6 +22,7 @@ from backburner.store.record.together import Together
 from backburner.store.record.transaction import Row, Statements, ending_data, telling
 
 _SOURCES = {state: sources(state) for state in State}
+_UNBEGUN = {end: tuple(state for state in _SOURCES[end] if state is State.QUEUED) for end in State}
 
 AT_ITS_START = 2
 """So many events a task has that was made and has started, and to which nothing else happened."""
@@ -40,6 +41,9 @@ class End:
     begun: Task | None = None
     """As it was when it began, where whoever ends it knows: to read it again takes a third of what
     an end does, and most have not changed."""
+    unbegun: bool = False
+    """Only where it has not begun; and is with ``node``, if there are many."""
+    node: str | None = None
 
 
 def end_task(run: Statements, end: End) -> Task | None:
@@ -55,7 +59,13 @@ def end_tasks(run: Statements, ends: Sequence[End]) -> list[Task | None]:
     """
     now = clock.now()
     wanted = [
-        [end.task, end.attempt, _SOURCES[end.ending.state], end.begun and AT_ITS_START]
+        [
+            end.task,
+            end.attempt,
+            (_UNBEGUN if end.unbegun else _SOURCES)[end.ending.state],
+            end.begun and AT_ITS_START,
+            end.node,
+        ]
         for end in ends
     ]
     of_owner: dict[str, list[_MayEnd]] = {}

@@ -86,6 +86,9 @@ class TaskChanges(Changes):
             ENDS, End(task_id, attempt, ending, output, leftovers, usage, begun)
         )
 
+    def refuse(self, task_id: str, attempt: int, ending: Ending) -> Awaitable[Task | None]:
+        return self._writer.write_together(ENDS, End(task_id, attempt, ending, unbegun=True))
+
     async def request_stop(self, task_id: str, scope: Scope, grace_s: float) -> Task | None:
         def operation(run: Statements) -> Task | None:
             task = run.task("task_get", id=task_id)

@@ -165,11 +165,12 @@ SELECT {changed} FROM create_at_once(:known, :notice, :now, :owner, :rows::jsonb
 -- Those of many that may end as they are said to: the place in the list, whether it has asked, how
 -- many events it has, and the row.
 WITH w AS MATERIALIZED (
-    SELECT place, value ->> 0 AS id, (value ->> 1)::bigint AS attempt, value -> 2 AS states
+    SELECT place, value ->> 0 AS id, (value ->> 1)::bigint AS attempt, value -> 2 AS states,
+           value ->> 4 AS node
     FROM jsonb_array_elements(:wanted::jsonb) WITH ORDINALITY given (value, place))
 SELECT w.place - 1, EXISTS (SELECT 1 FROM question q WHERE q.task = t.seq), t.events, {columns}
 FROM w JOIN task t ON t.id = w.id
-WHERE t.attempt = w.attempt AND w.states ? t.state
+WHERE t.attempt = w.attempt AND w.states ? t.state AND (w.node IS NULL OR t.node = w.node)
 ORDER BY w.place;
 
 -- name: tasks_end

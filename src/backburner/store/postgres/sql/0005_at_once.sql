@@ -85,7 +85,8 @@ $$;
 
 -- Whether all of them go to the engine as they are written, as most do: `admit` would let them in, and
 -- change nothing else. They wait for nothing, and on their one route nobody does, and there is room.
-CREATE FUNCTION all_go(given JSONB, reserve BIGINT) RETURNS BOOLEAN LANGUAGE plpgsql AS $$
+CREATE FUNCTION all_go(given JSONB, reserve BIGINT) RETURNS BOOLEAN LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan AS $$  -- else some of it is planned anew each time
 DECLARE
     asked BIGINT := jsonb_array_length(given);
     on_route TEXT;

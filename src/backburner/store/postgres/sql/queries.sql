@@ -6,28 +6,28 @@
 
 -- name: task_find
 -- Tasks by the beginning of their id.
-SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'
 WHERE t.id >= :prefix AND t.id < :prefix || '~' AND t.owner = :owner
   AND (:session::text IS NULL OR t.session = :session)
 ORDER BY t.seq DESC LIMIT :limit;
 
 -- name: task_newest_of_session
 -- The newest tasks of one session; `states` is a JSON list, empty for all.
-SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'
 WHERE t.owner = :owner AND t.session = :session AND t.seq < :before
   AND (cardinality(:states::text[]) = 0 OR t.state = ANY(:states::text[]))
 ORDER BY t.seq DESC LIMIT :limit;
 
 -- name: task_newest_of_owner
 -- The newest tasks of all sessions of an owner.
-SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'
 WHERE t.owner = :owner AND t.seq < :before
   AND (cardinality(:states::text[]) = 0 OR t.state = ANY(:states::text[]))
 ORDER BY t.seq DESC LIMIT :limit;
 
 -- name: task_newest_active
 -- The newest tasks that have not ended, of one session or of all of an owner.
-SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'
 WHERE t.state IN ('queued', 'running', 'input_required') AND t.owner = :owner
   AND (:session::text IS NULL OR t.session = :session) AND t.seq < :before
   AND t.state = ANY(:states::text[])
@@ -35,7 +35,7 @@ ORDER BY t.seq DESC LIMIT :limit;
 
 -- name: task_active
 -- Everything that has not ended, and everything that left processes behind.
-SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'
 WHERE t.seq IN (SELECT seq FROM task
                 WHERE state IN ('queued', 'running', 'input_required')
                 UNION SELECT seq FROM task WHERE leftovers > 0)
@@ -44,7 +44,7 @@ ORDER BY t.seq;
 
 -- name: task_kept
 -- Everything of that which the keeper looks after: processes, and not what applications carry out.
-SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'
 WHERE t.seq IN (SELECT seq FROM task
                 WHERE state IN ('queued', 'running', 'input_required')
                 UNION SELECT seq FROM task WHERE leftovers > 0)
@@ -79,7 +79,7 @@ WITH places (owner, free) AS MATERIALIZED (
               SELECT count(*) FROM task r
               WHERE r.queue = q.name AND r.state IN ('running', 'input_required')))
 )
-SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'
 WHERE t.seq IN (SELECT seq FROM placed
                 WHERE turn <= coalesce((SELECT free FROM places WHERE places.owner = placed.owner),
                                        (SELECT l.running FROM owner_limit l
@@ -201,7 +201,7 @@ RETURNING {changed};
 -- name: task_prunable
 -- Ended before a time, with nothing left running, nothing that a channel has yet to deliver, and
 -- nobody who waits to hear how it ended.
-SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'
 WHERE t.finished_at IS NOT NULL AND t.finished_at < :before AND t.leftovers = 0
   AND (t.finished_at, t.seq) > (:after, :after_seq)
   AND (:owner::text IS NULL OR t.owner = :owner) AND (:session::text IS NULL OR t.session = :session)
@@ -627,7 +627,7 @@ WHERE stop_at IS NOT NULL AND (finished_at IS NULL OR leftovers > 0)
 
 -- name: tasks_for_applications
 -- What waits for an application that has the tool or the agent.
-SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'
 WHERE t.state = 'queued' AND t.kind IN ('tool', 'agent') AND t.hand_over IS NULL
   AND (t.after IS NULL OR NOT EXISTS (SELECT 1 FROM json_array_elements_text(t.after::json) a (id)
                                       JOIN task d ON d.id = a.id WHERE d.finished_at IS NULL))
@@ -699,7 +699,7 @@ RETURNING id;
 
 -- name: task_children
 -- What a task has started itself, and what lives in the session that bears its name; newest first.
-SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'
 WHERE t.seq IN (SELECT seq FROM task WHERE parent = :parent
                 UNION SELECT seq FROM task WHERE owner = :owner AND session = :parent)
   AND t.owner = :owner AND (:session::text IS NULL OR t.session = :session)
@@ -707,7 +707,7 @@ ORDER BY t.seq DESC LIMIT :limit;
 
 -- name: task_ended_since
 -- What has ended since a time, the last one first, without results.
-SELECT {light} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+SELECT {light} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'
 WHERE t.finished_at >= :since AND t.owner = :owner AND (:session::text IS NULL OR t.session = :session)
 ORDER BY t.finished_at DESC, t.seq DESC LIMIT :limit;
 
@@ -937,19 +937,19 @@ WHERE status = 'doing' AND task_name = :name AND args ->> 'task' = :task
 
 -- name: node_queued
 -- What a node has taken and not begun.
-SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'
 WHERE t.node = :node AND t.node IS NOT NULL AND t.finished_at IS NULL AND t.state = 'queued'
 ORDER BY t.seq LIMIT :limit;
 
 -- name: node_kept
 -- What a machine looks after.
-SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'
 WHERE t.node = :node AND t.node IS NOT NULL AND (t.finished_at IS NULL OR t.leftovers > 0)
 ORDER BY t.seq;
 
 -- name: node_waiting
 -- Of that, what is to be started or stopped, or waits in vain.
-SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'
 WHERE t.node = :node AND t.node IS NOT NULL AND (t.finished_at IS NULL OR t.leftovers > 0)
   AND (t.stop_at IS NOT NULL
        OR (t.state = 'queued'

@@ -15,7 +15,7 @@ WHERE owner = :owner AND session = :session AND kind = :kind
 
 -- name: task_get
 -- One task by its whole id.
-SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end' WHERE t.id = :id;
+SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end' WHERE t.id = :id;
 
 -- name: task_any_active
 -- Whether a keeper is needed.
@@ -260,7 +260,7 @@ DELETE FROM worker WHERE id = :id RETURNING id;
 
 -- name: tasks_of_worker
 -- What it carries out.
-SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'
+SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'
 WHERE t.worker = :worker AND t.state IN ('running', 'input_required') ORDER BY t.seq;
 
 -- name: schedule_insert

@@ -72,6 +72,8 @@ def _create(ask: Ask, creates: Sequence[Create]) -> Mapping[str, Any]:
 
 
 def _claim(ask: Ask, claims: Sequence[Claim]) -> Mapping[str, Claimed | None]:
+    if any(claim.unsure for claim in claims):
+        return {}
     rows = ask("claim_at_once", now=present()["now"], wanted=[claim.row for claim in claims])
     claimed = claimed_by(rows)
     return {claim.task: claimed.get(claim.task) for claim in claims}

@@ -8,6 +8,7 @@ import asyncio
 import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import cast
 
@@ -24,6 +25,7 @@ from backburner.model.values import value
 from backburner.store.engine import Job
 from backburner.store.news import News
 from backburner.store.postgres.admission import let_in
+from backburner.store.postgres.claiming import Claimer, NotAnswered
 from backburner.store.postgres.connection import Connection
 from backburner.store.postgres.engine import TASK, Procrastinate
 from backburner.store.postgres.inputs import Piece
@@ -32,7 +34,7 @@ from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.store import PostgresStore
 from backburner.store.protocol import Facts, Output
 from backburner.store.record import transaction
-from backburner.store.record.claims import CLAIMS, Claim
+from backburner.store.record.claims import CLAIMS, Claim, Claimed
 from backburner.store.record.ends import AT_ITS_START, ENDS, End
 from backburner.store.record.reading import Reader
 from backburner.store.record.rows import to_message, to_question, to_task
@@ -88,6 +90,7 @@ class NodeStore(PostgresStore):
         """What it has taken and may hand on: nobody here is to begin it yet."""
         self.brought_along: dict[str, str] = {}
         """By name, secrets that came with what is about to begin: nobody has to ask for them."""
+        self._claimer = Claimer(address)
         self._endings: set[asyncio.Task[Task | None]] = set()
         self.has_begun = 0
         self.has_ended: Counter[tuple[Kind, State]] = Counter()
@@ -209,12 +212,20 @@ class NodeStore(PostgresStore):
 
     async def claim(self, task_id: str, attempt: int, place: Place) -> Task | None:
         claim = Claim(task_id, attempt, place, self._node, self._where)
-        claimed = await self._writer.write_together(CLAIMS, claim)
+        claimed = await self._claimed(claim)
         self.has_begun += claimed is not None
         if claimed is not None and claimed.events > AT_ITS_START:
             # Something may have been sent to it before anybody here could hear of that.
             self._changed(News(((task_id, EventKind.SENT),)))
         return claimed and claimed.task
+
+    async def _claimed(self, claim: Claim) -> Claimed | None:
+        if self._commits.is_idle:
+            try:
+                return await self._claimer.claim(claim)
+            except NotAnswered as error:
+                claim = replace(claim, unsure=error.unsure)
+        return await self._writer.write_together(CLAIMS, claim)
 
     def finish(
         self,
@@ -277,6 +288,7 @@ class NodeStore(PostgresStore):
     async def close(self) -> None:
         if self._endings:
             await asyncio.wait(self._endings)
+        await self._claimer.close()
         await super().close()
 
     async def waiting_for_application(self) -> list[Task]:

@@ -154,14 +154,7 @@ class Statements(transaction.Statements):
 
     def many(self, name: str, /, **values: Any) -> list[Row]:
         """See the record's own."""
-        # Held before they are JSON, which would make of a NUL what no database takes either.
-        return self._run(
-            name,
-            {
-                key: to_json(held_value(value)) if isinstance(value, list) else _scalar(value)
-                for key, value in values.items()
-            },
-        )
+        return self._run(name, held(values))
 
     def alone(self, name: str, /, **values: Any) -> list[Row]:
         """The same, outside of a transaction."""
@@ -217,6 +210,15 @@ class Statements(transaction.Statements):
             self.changes += cursor.rowcount
             self.ran.setdefault(name, []).extend(rows)
         return rows
+
+
+def held(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a statement is given for many."""
+    # Held before they are JSON, which would make of a NUL what no database takes either.
+    return {
+        key: to_json(held_value(value)) if isinstance(value, list) else _scalar(value)
+        for key, value in values.items()
+    }
 
 
 def _scalar(value: Any) -> Any:

@@ -107,7 +107,7 @@ class Writer:
         """The process of the database that writes for us; what it notifies of we know."""
         self._entrance = Entrance()
         self._arrived: deque[Asked] = deque()
-        self._closing = False
+        self._closing = self._has_nothing = False
         self._linger_s = 0.0
         self._is_unsure = False
         """What is to be written may have been, before the connection was lost."""
@@ -127,6 +127,11 @@ class Writer:
     def write_together(self, kind: Together[Order, Result], order: Order) -> asyncio.Future[Result]:
         """See `backburner.store.record.changes.Writing`."""
         return self._entrance.ask(kind, order)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it writes nothing, and has nothing to write."""
+        return self._has_nothing and self._entrance.is_empty
 
     def close(self) -> None:
         """Write what waits, then stop. Blocks for as long as the last commit takes."""
@@ -178,7 +183,9 @@ class Writer:
         """What has arrived; waits where there is nothing to do."""
         with contextlib.suppress(Empty):
             while not self._closing and len(self._arrived) < _BATCH:
-                piece = self._entrance.queue.get(block=not self._arrived)
+                self._has_nothing = not self._arrived
+                piece = self._entrance.queue.get(block=self._has_nothing)
+                self._has_nothing = False
                 if piece is None:
                     self._closing = True
                 else:
@@ -287,7 +294,7 @@ class Writer:
         try:
             run.act_for(group[0].owner)
             answers = carry_out(run, group)
-            if self._is_unsure and group[0].kind is CLAIMS:
+            if group[0].kind is CLAIMS and (self._is_unsure or any(e.order.unsure for e in group)):
                 answers = claimed_before(run, group, answers)
         except StoreUnusable:
             raise  # nothing of it may be written

@@ -24,6 +24,8 @@ class Claim:
     """The one that must have taken it, where there are many."""
     where: Mapping[str, str] = field(default_factory=dict[str, str])
     """What its event says of that."""
+    unsure: bool = False
+    """It may be on record already: somebody was asked before, and nobody heard the answer."""
 
     @property
     def told(self) -> str:

@@ -97,6 +97,11 @@ class Entrance:
             self._arriving.append(Asked(kind, order, then, future, owner))
         return future
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has arrived that was not handed over."""
+        return not self._arriving and self.queue.empty()
+
     def close(self) -> None:
         """Nothing more comes in."""
         with self._lock:

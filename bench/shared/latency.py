@@ -27,6 +27,8 @@ _COMMAND = ["date", "+%s%N"]
 _AT_MOST = Target("at most", 2.0)
 _NAP_S = 0.005
 _PAUSE_S = 0.03
+_BEFORE = 60
+"""Of each, before anything is measured: then both databases know how large their tables are."""
 
 Moment = Callable[[], Awaitable[float]]
 """Hands over one task; answers how long it took to begin, in seconds."""
@@ -37,19 +39,22 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
     output = folder / "moment"
     async with both(folder) as (ours, theirs):
         with ours.workers(1), theirs.workers(1):
-            rows = await _compared(
-                "a command",
-                effort,
+            commands = (
                 lambda: _our_command(ours),
                 lambda: _theirs(theirs, output, theirs.app.command(_COMMAND, str(output))),
             )
-            rows[0].notes.append(await _joining_a_cgroup(effort.count(30)))
-            rows += await _compared(
-                "a function",
-                effort,
+            functions = (
                 lambda: _our_function(ours),
                 lambda: _theirs(theirs, output, theirs.app.moment(str(output))),
             )
+            for moment in (*commands, *functions):
+                for _ in range(effort.count(_BEFORE)):
+                    await moment()
+            for side in (ours, theirs):
+                side.database.grows_up()
+            rows = await _compared("a command", effort, *commands)
+            rows[0].notes.append(await _joining_a_cgroup(effort.count(30)))
+            rows += await _compared("a function", effort, *functions)
     return rows
 
 

@@ -10,14 +10,18 @@ from backburner.model import clock
 from backburner.model.errors import StoreAway
 from backburner.model.home import Home
 from backburner.model.limits import Settings
+from backburner.model.node import Node, NodeKind
 from backburner.model.states import State
 from backburner.model.task import Place, Task
+from backburner.runtime.feed import Feed
+from backburner.runtime.station import Station
 from backburner.runtime.worker import ProcessWorker
 from backburner.store.engine import Job
 from backburner.store.postgres.node import NodeStore, open_node
 from backburner.work.process.identity import boot_id
 from tests import postgres_server
 from tests.store.conformance.making import PLENTY, get, new_task
+from tests.store.postgres.test_database import run
 from tests.waiting import wait_until_async
 
 
@@ -71,6 +75,57 @@ async def test_x2_what_is_with_another_machine_by_now_is_not_ended_by_one_that_c
     await worker.close()
     await one.close()
     await other.close()
+
+
+class Unfit:
+    """A crew that can carry out nothing."""
+
+    full = False
+
+    async def begin_now(self, task: Task) -> bool:
+        return False
+
+    def take_up(self, task: Task) -> None:
+        raise AssertionError("it is unfit")
+
+    def unfit(self, task: Task) -> str | None:
+        return "there is no folder"
+
+    def at_work(self) -> list[Task]:
+        return []
+
+    async def end_what_is_lost(self) -> None:
+        pass
+
+
+async def test_x2_a_take_that_a_crash_of_the_database_has_undone_is_not_the_end_of_a_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It need not be on disk before its machine goes on: what follows from it is not lost."""
+    address = postgres_server.server().create()
+    store = await open_node(address, "nd_one")
+    crashes = iter([True])
+
+    async def crash(store: NodeStore, job: Job, *, refused: bool) -> bool:
+        if next(crashes, False):
+            run(address, "UPDATE task SET node = NULL")
+        return False  # nobody else is there
+
+    monkeypatch.setattr(NodeStore, "hand_on", crash)
+    await store.create(new_task("bg_unfit"), limit=PLENTY)
+    station = Station(
+        store,
+        Home(tmp_path, address),
+        Settings(),
+        feed=Feed(store),
+        node=Node("nd_one", NodeKind.WORKER, "here", 1),
+        crew=Unfit(),
+        report=print,
+    )
+    assert not await getattr(station, "_is_taken_up")(Job("bg_unfit", 1))  # noqa: B009
+    assert (await get(store, "bg_unfit")).state is State.FAILED
+    assert next(crashes, None) is None
+    await store.close()
 
 
 @pytest.mark.slow

@@ -274,20 +274,23 @@ class Station:
         )
         if ended is not None:
             leave_result(self._home, ended)
-        return True
+            return True
+        # Over or another one's; or a crash of the database has undone the take.
+        again = await insist(lambda: self._store.take(job), self._report)
+        return again is None or await self._is_handed_on(job, again)
 
     async def _let_in_what_is_due(self) -> None:
         """Further attempts wait in the record for their time, by every node: the first one does."""
         while True:
             self._bell.clear()
             due = await insist(self._store.next_held, self._report)
+            # Also what has come due while it was asked, or could not be.
+            await insist(self._store.let_in_due, self._report)
             wait = None if due is None else max(0.0, (due - clock.now()) / clock.SECOND)
-            try:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._bell.wait()
                     await asyncio.sleep(_REST_S)
-            except TimeoutError:
-                await insist(self._store.let_in_due, self._report)
 
     # The others
 

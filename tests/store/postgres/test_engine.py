@@ -116,6 +116,24 @@ async def test_x9_a_further_attempt_is_a_job_of_its_own_at_its_time(
         await node.close()
 
 
+async def test_x9_a_further_attempt_is_nobodys_before_its_time(
+    store: PostgresStore, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine that made the last one looks at what it has, and must not find it there."""
+    node = await open_node(address, "nd_1")
+    task = await store.create(new_task(order=Order(retries=1)), limit=PLENTY)
+    assert await node.claim(task.id, 1, PLACE) is not None
+    later = clock.now() + 100 * clock.SECOND
+    assert await node.fail_try(task.id, 1, ENDINGS["exit"], later) is not None
+    assert await node.waiting_for_keeper() == []
+    assert await node.waiting_for_application() == []
+    assert await node.claim(task.id, 2, PLACE) is None
+    monkeypatch.setattr(clock, "now", lambda: later)
+    await node.let_in_due()
+    assert await node.claim(task.id, 2, PLACE) is not None
+    await node.close()
+
+
 async def test_e11_the_next_attempt_is_dispatched_when_the_old_one_is_fenced_off(
     store: PostgresStore, address: str
 ) -> None:

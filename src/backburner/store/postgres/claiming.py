@@ -81,8 +81,8 @@ class Claimer:
             )
             rows = await cursor.fetchall()
         except psycopg.Error as error:
-            lost = is_lost(error)
-            if lost or connection.closed:
+            lost = is_lost(error) or connection.closed
+            if lost:
                 self._connection = None
                 await connection.close()
             raise NotAnswered(unsure=lost) from None

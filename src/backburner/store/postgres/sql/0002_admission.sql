@@ -35,12 +35,12 @@ CREATE TRIGGER hold_back BEFORE INSERT ON task FOR EACH ROW
 WHEN (NEW.state = 'queued' AND (NEW.after IS NOT NULL OR NEW.not_before IS NOT NULL))
 EXECUTE FUNCTION hold_back();
 
--- The same of a further attempt; after it: with a trigger before it every change of any task would find
--- out its route anew.
+-- The same of a further attempt, which is no node's until it is let in. After the change: with a trigger
+-- before it every change of any task would find out its route anew.
 CREATE FUNCTION hold_back_again() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
-    UPDATE task SET held = true WHERE seq = NEW.seq;
+    UPDATE task SET held = true, node = NULL WHERE seq = NEW.seq;
     RETURN NULL;
 END
 $$;

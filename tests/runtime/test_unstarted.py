@@ -32,6 +32,16 @@ async def test_e4_of_one_that_was_stopped_before_its_start(home: Path) -> None:
         assert (await task.output()).text == ""
 
 
+async def test_e4_of_one_whose_ender_died_before_it_left_the_files(home: Path) -> None:
+    async with Backburner.open(home) as bb:
+        session = bb.session("s")
+        with nobody_keeps(home):
+            task = await session.run("true")
+            await bb.store.request_stop(task.id, session.scope, 1.0)  # by one that died then
+            await task.wait(30)
+            assert result_of(task)["status"] == "canceled"
+
+
 async def test_e4_of_one_that_could_not_start(shared_home: Path) -> None:
     async with Backburner.open(shared_home) as bb:
         task = await bb.session("s").run(["no-such-program-here"])

@@ -259,6 +259,7 @@ class TaskService:
                 bell.clear()
                 task = await endured(lambda: self.get(task_id, scope))
                 if task.state.terminal if until == "end" else _is_ready(task):
+                    leave_result(self._home, task)  # who ended it may not have come to that yet
                     return task
                 await bell.wait()
 

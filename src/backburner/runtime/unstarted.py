@@ -33,8 +33,8 @@ async def ask_to_stop(
 def leave_result(home: Home, task: Task) -> None:
     """Put `result.json` and an empty log in place, where the task has ended without a start.
 
-    By whoever ends it, and once more by a keeper that was about to start it and empties the folder
-    for that.
+    By whoever ends it, by those who have waited for that, and once more by a keeper that was about
+    to start it and empties the folder for that.
     """
     if not task.state.terminal or task.started_at is not None:
         return

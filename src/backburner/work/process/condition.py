@@ -105,7 +105,7 @@ def settle(
             os.rename(folder.wrapper, folder.result)
             return
     os.makedirs(folder.path, mode=0o700, exist_ok=True)
-    new = f"{folder.result}.new"
+    new = f"{folder.result}.{os.getpid()}.new"  # several may say that it never began
     fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(fd, "wb") as file:
         file.write(text)

@@ -1,8 +1,7 @@
-"""A process with the libraries of our programs loaded, and nothing of the programs themselves.
+"""A process with the modules of our programs loaded; each program is a fork of it.
 
-Each program is a fork of it, which loads its own modules as it always does. Started by
-`nursery.py`, with a socket on which requests come, and one for those of `forked.py`; ends when the
-first is closed.
+Started by `nursery.py`, with a socket on which requests come, and one for those of `forked.py`;
+ends when the first is closed.
 """
 
 import ctypes
@@ -78,7 +77,7 @@ def _become(given: dict[str, "list[str] | dict[str, str] | str | int"]) -> str:
 
 if __name__ == "__main__":
     sys.path[0] = os.getcwd()  # beside this file there is a folder `mcp`
-    for library in sys.argv[3:]:
-        importlib.import_module(library)
+    for name in sys.argv[3:]:
+        importlib.import_module(name)
     module = main(*(socket.socket(fileno=int(word)) for word in sys.argv[1:3]))
     runpy.run_module(module, run_name="__main__", alter_sys=True)

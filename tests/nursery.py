@@ -1,9 +1,9 @@
-"""Python programs that are forked from a process which has their libraries loaded.
+"""Python programs that are forked from a process which has their modules loaded.
 
-A program spends most of its first moments on loading what others have written, which is the same
-every time. Our own modules each loads itself. Where a test changes what an interpreter reads when
-it starts, the program has to be started as usual; so has one whose command line or first
-environment somebody reads in /proc.
+A program spends most of its first moments on that, and it is the same every time: none of ours
+notes anything about its process when it is loaded. Where a test changes what an interpreter reads
+when it starts, or asks what a program loads, the program has to be started as usual; so has one
+whose command line or first environment somebody reads in /proc.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ _FORKING = str(Path(__file__).parent / "forking.py")
 _FORKED = str(Path(__file__).parent / "forked.py")
 _READ_AT_START = ("PYTHON", "LANG", "LC_", "TZ", "LD_", "MALLOC")
 
-LIBRARIES = (
+MODULES = (
     "apsw",
     "asyncio",
     "concurrent.futures",
@@ -39,8 +39,21 @@ LIBRARIES = (
     "typer.main",
     "urllib.parse",
     "zoneinfo",
+    "backburner.app.home",
+    "backburner.app.runs",
+    "backburner.cli.commands.logs",
+    "backburner.cli.commands.ls",
+    "backburner.cli.commands.run",
+    "backburner.cli.commands.show",
+    "backburner.cli.commands.stop",
+    "backburner.cli.commands.wait",
+    "backburner.cli.commands.worker",
+    "backburner.cli.program",
+    "backburner.runtime.node",
+    "backburner.store.postgres.store",
+    "backburner.store.sqlite.store",
 )
-"""Of the command line and of workers."""
+"""What others have written, and ours, of the command line and of workers."""
 
 
 class Forked:
@@ -123,21 +136,21 @@ class Forked:
 class Nursery:
     """The process that is forked; one for each process that runs tests."""
 
-    def __init__(self, libraries: Sequence[str]) -> None:
+    def __init__(self, modules: Sequence[str]) -> None:
         environment = {k: v for k, v in os.environ.items() if not k.startswith("BACKBURNER_")}
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._address = f"backburner-nursery-{secrets.token_hex(8)}"
         with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
             door.bind("\0" + self._address)
             door.listen(64)
-            self._process = self._started(environment, [theirs.fileno(), door.fileno()], libraries)
+            self._process = self._started(environment, [theirs.fileno(), door.fileno()], modules)
         self._start = _read_at_start(os.environ)
 
     def _started(
-        self, environment: dict[str, str], sockets: list[int], libraries: Sequence[str]
+        self, environment: dict[str, str], sockets: list[int], modules: Sequence[str]
     ) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(
-            [sys.executable, _FORKING, *map(str, sockets), *libraries],
+            [sys.executable, _FORKING, *map(str, sockets), *modules],
             cwd="/",
             env=environment,
             pass_fds=sockets,
@@ -208,10 +221,10 @@ _one_at_a_time = threading.Lock()
 
 
 def nursery(*more: str) -> Nursery:
-    """The one of this run of pytest which has these libraries, too."""
+    """The one of this run of pytest which has these modules, too."""
     with _one_at_a_time:
         if more not in _running:
-            _running[more] = Nursery((*LIBRARIES, *more))
+            _running[more] = Nursery((*MODULES, *more))
         return _running[more]
 
 

@@ -20,7 +20,7 @@ LONGEST_NAP = 0.05  # a test that waits must not keep busy the cores that it wai
 
 def wait_until(
     condition: Callable[[], T | None],
-    timeout: float = 30,  # generous: tests also have to pass on a busy machine
+    timeout: float = 60,  # generous: tests also have to pass on a busy machine
     message: Message = "the condition did not come true",
 ) -> T:
     """Call `condition` until what it returns is true, and return that; fail when time is up."""
@@ -36,7 +36,7 @@ def wait_until(
 
 async def wait_until_async(
     condition: Callable[[], T | Awaitable[T | None] | None],
-    timeout: float = 30,
+    timeout: float = 60,
     message: Message = "the condition did not come true",
 ) -> T:
     """The same inside an event loop; `condition` may be a coroutine function."""

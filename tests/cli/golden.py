@@ -16,7 +16,8 @@ _BASH = re.compile(r"(?:/usr)?/bin/bash\b")
 _MOMENT = re.compile(r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b")
 _DURATION = re.compile(r"(?<!\[)\b\d+(?:\.\d)?[smhd](?: \d+[smh])?\b")
 # On a busy machine 9.9s becomes 10s, which is a column less: at the right of a column a blank more.
-_TENS_OF_SECONDS = re.compile(r"(?:(?<=  ) )?(\+?)\b\d\ds\b")
+_TENS_OF_SECONDS = re.compile(r"(?:(?<=  ) (?=\+?\d\ds  ))?(\+?)\b\d\ds\b")
+_MINUTES_AGO = re.compile(r"\b\d+m \d+s(?= ago)")
 _AGES = re.compile(r"\b(?:AGE|ENDED)\b")
 _AGE = re.compile(r"\d+(?:\.\d)?s(?: ago)?$")
 _PROCESS = re.compile(r"^ +\d+ +\d+ % +[\d.,]+ \w+ +[\d.]+s  (.*)$", re.MULTILINE)
@@ -49,6 +50,7 @@ class Golden:
         text = _PROCESS_HEAD.sub("  PID  CPU  MEMORY  TIME  COMMAND", text)
         text = _PROCESS.sub(r"  PID  # %  # MB  #s  \1", text)
         text = _with_wide_ages(text)
+        text = _MINUTES_AGO.sub("#.#s", text)
         text = _TENS_OF_SECONDS.sub(r"\1#.#s", text)
         for volatile in (_MOMENT, _DURATION):
             text = volatile.sub(lambda match: re.sub(r"\d", "#", match[0]), text)

@@ -26,6 +26,7 @@ async def campaign(chat: Chat, rounds: int, seed: int) -> None:
             await process.wait()
         await wait_until_async(lambda: not chat.connected())
     async with gateway(chat):
+        await wait_until_async(chat.connected)  # else it is asked to leave before it has begun
         for number in range(rounds):
             await chat.shows(ANSWER, f"number {number}.")
         await wait_until_async(lambda: not any(each.buttons for each in chat.posts()))

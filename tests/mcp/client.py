@@ -25,8 +25,8 @@ from tests.nursery import nursery
 from tests.waiting import wait_until_async
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
-MCP = "mcp"
-"""The library that a program of ours needs beside those of the command line."""
+MCP = ("mcp", "backburner.mcp.service", "backburner.mcp.transports", "backburner.mcp.wrap.program")
+"""What a server of ours needs beside what the command line does."""
 MODERN = "2026-07-28"
 LEGACY = ("2025-06-18", "2025-11-25")
 
@@ -161,8 +161,8 @@ async def connected(
 
 def program(*words: str, cwd: str | Path = REPOSITORY) -> StdioServerParameters:
     """A Python program of ours that speaks MCP on its standard input and output."""
-    if words[0] == "-m" and nursery(MCP).fits():
-        python, *rest = nursery(MCP).command(*words[1:])
+    if words[0] == "-m" and nursery(*MCP).fits():
+        python, *rest = nursery(*MCP).command(*words[1:])
         return StdioServerParameters(command=python, args=rest, env=dict(os.environ), cwd=cwd)
     env = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     return StdioServerParameters(command=sys.executable, args=[*words], env=env, cwd=cwd)

@@ -25,7 +25,7 @@ async def test_x6_a_wrapped_server_is_not_given_the_way_to_the_record(
         environment |= {"BACKBURNER_HOME": address, "BACKBURNER_DATABASE": address}
     elif given == "option":
         option = ["--home", address]
-    python, *rest = nursery(MCP).command("backburner.mcp.wrap", *option, *words())
+    python, *rest = nursery(*MCP).command("backburner.mcp.wrap", *option, *words())
     parameters = StdioServerParameters(command=python, args=rest, env=environment)
     async with Client(parameters, mode="legacy") as client:
         answer = (await client.call_tool("variables", {})).structured_content

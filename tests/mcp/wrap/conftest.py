@@ -58,7 +58,7 @@ def connect(home: Path, notes: Path) -> Connect:
         **callbacks: Any,
     ) -> AsyncGenerator[Client]:
         given = words(*server, budget=budget, session=session)
-        python, *rest = nursery(MCP).command("backburner.mcp.wrap", *given)
+        python, *rest = nursery(*MCP).command("backburner.mcp.wrap", *given)
         parameters = StdioServerParameters(command=python, args=rest, env=dict(os.environ))
         async with Client(parameters, mode=mode, **callbacks) as client:
             yield client
@@ -90,7 +90,7 @@ class Wire:
             server = program[program.index("--") :]
             program = ["backburner.cli", "mcp", "--session", "test"]
             program += ["--budget", f"{budget * 1000:.0f}ms", "--wrap", *server]
-        self.process = nursery(MCP).start(*program, stderr=self._complaints.fileno())
+        self.process = nursery(*MCP).start(*program, stderr=self._complaints.fileno())
         self._id = 0
         self.notifications: list[Json] = []
         self.request(
@@ -187,7 +187,7 @@ class Remote:
         self._process: Forked | None = None
 
     def start(self) -> None:
-        self._process = nursery(MCP).start(
+        self._process = nursery(*MCP).start(
             "tests.mcp.wrap.wrapped",
             "--http",
             str(self.port),

@@ -26,7 +26,9 @@ def serve_http(home: Path) -> Iterator[Serve]:
 
     def start(*words: str) -> tuple[str, Forked]:
         assert words[0] == "-m"
-        process = nursery(*MCP).start(*words[1:], cwd=REPOSITORY, stdin=subprocess.DEVNULL, stderr=2)
+        process = nursery(*MCP).start(
+            *words[1:], cwd=REPOSITORY, stdin=subprocess.DEVNULL, stderr=2
+        )
         running.append(process)
         assert process.stdout is not None
         return json.loads(process.stdout.readline())["url"], process

@@ -31,12 +31,13 @@ is said by each of them, and asked by `Engine.stalled`."""
 
 _FETCH = f"""
 WITH fetched AS MATERIALIZED ({sql.queries["fetch_job"].strip().removesuffix(";")})
-SELECT fetched.*, brought.task, brought.secret FROM fetched LEFT JOIN LATERAL (
-    SELECT json_build_array({CHANGED_TASK}) AS task,
-           (SELECT content FROM secret WHERE name = t.hand_over) AS secret
-    FROM task t WHERE t.id = fetched.args ->> 'task') brought ON true"""  # noqa: S608 - of constants
+SELECT fetched.*, (
+    SELECT json_build_array(json_build_array({CHANGED_TASK}),
+                            (SELECT content FROM secret WHERE name = t.hand_over))
+    FROM task t WHERE t.id = fetched.args ->> 'task') AS brought
+FROM fetched"""  # noqa: S608 - of constants
 """Procrastinate's own question, with the task that the job is of and what that is started with, in
-one round trip."""
+one round trip. Not as a join: while there are few tasks, that of all of them would be made."""
 
 
 @value
@@ -99,10 +100,10 @@ class _Jobs(JobManager):
         if row["id"] is None:
             return None
         job = Job(**row["args"])
-        if row["task"] is not None:  # else it was not there yet when the question was put
-            task = to_task(tuple(map(meant_value, row["task"])))
+        if row["brought"] is not None:  # else it was not there yet when the question was put
+            columns, secret = row["brought"]
+            task = to_task(tuple(map(meant_value, columns)))
             if task.attempt == job.attempt:
-                secret = row["secret"]
                 self.fetched[job] = Brought(task, secret and meant_value(secret))
         return EngineJob.from_row(row)
 

@@ -25,7 +25,6 @@ pytestmark = [pytest.mark.slow]
 
 DEAD_AFTER_S = 8
 """Less, and a busy machine is silent for so long that has done nothing wrong."""
-LONGER_S = DEAD_AFTER_S * 1.5
 
 
 def until_told(folder: Path, name: str) -> str:
@@ -76,11 +75,11 @@ async def test_e11_a_database_that_was_away_for_long_makes_nobody_dead(
         tasks.append(await session.run(until_told(tmp_path, name), queue=name))
         await wait_until_async((tmp_path / name).exists)
     await asyncio.to_thread(own_server.stop, signal.SIGQUIT)
-    await pause_async(LONGER_S, because="longer than a node may be silent")
+    await pause_async(DEAD_AFTER_S * 2, because="longer than a node may be silent")
     own_server.start()
     after = await session.run("echo after")
     await after.wait(timeout=60)
-    await pause_async(LONGER_S, because="who has no heartbeat any more would be dead")
+    await pause_async(DEAD_AFTER_S * 2, because="who has no heartbeat any more would be dead")
     (tmp_path / "go").touch()
     said = [worker.said for worker in two_workers[1]]
     for task in tasks:
@@ -207,7 +206,7 @@ async def test_e11_a_node_that_drains_for_long_is_not_dead(
     task = await shared.session("chat").run(until_told(tmp_path, "one"))
     await wait_until_async((tmp_path / "one").exists)
     draining.drain()
-    await pause_async(LONGER_S, because="longer than a node may be silent")
+    await pause_async(DEAD_AFTER_S * 2.5, because="longer than a node may be silent")
     (tmp_path / "go").touch()
     await task.wait(timeout=60)
     assert task.state is State.SUCCEEDED, draining.said()

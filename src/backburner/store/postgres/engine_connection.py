@@ -21,7 +21,7 @@ from procrastinate.exceptions import ConnectorException
 from psycopg_pool import AsyncConnectionPool, PoolClosed
 
 from backburner.store.postgres.connection import conninfo, is_lost, settings
-from backburner.store.postgres.wake import listen
+from backburner.store.postgres.listening import listening
 
 Answer = TypeVar("Answer")
 
@@ -100,14 +100,19 @@ class EngineConnection(procrastinate.PsycopgConnector):
         """See BaseConnector."""
         self._tell = on_notification
 
-        async def heard(notice: psycopg.Notify | None) -> None:
-            self.heard += 1
-            if notice is None:
-                await self._look()
-            else:
-                await on_notification(channel=notice.channel, payload=notice.payload)
+        notices: asyncio.Queue[psycopg.Notify | None] = asyncio.Queue()
 
-        await listen(self._address, list(channels), heard)
+        def heard(notice: psycopg.Notify | None) -> None:
+            self.heard += 1
+            notices.put_nowait(notice)
+
+        async with listening(self._address, list(channels), heard):
+            while True:
+                notice = await notices.get()
+                if notice is None:
+                    await self._look()
+                else:
+                    await on_notification(channel=notice.channel, payload=notice.payload)
 
     async def _look(self) -> None:
         """There may be a job, of which no notice tells."""

@@ -1,31 +1,25 @@
 """Telling other processes that the record has changed: LISTEN and NOTIFY.
 
-A notification says what has changed (`notices`), so that only those look whom it concerns. A
-connection that is lost is made again, and then everyone looks, so nothing is missed; one that hangs
-is noticed because it is asked once in a while. So whether the database can be reached is known here
-first.
+A notification says what has changed (`notices`), so that only those look whom it concerns. When
+something may have been missed (`listening`) everyone looks. Whether the database can be reached is
+known here first.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
-from psycopg import Notify, sql
+from psycopg import Notify
 
 from backburner.store.news import News
-from backburner.store.postgres.connection import conninfo, explain, settings
+from backburner.store.postgres.connection import explain
+from backburner.store.postgres.listening import listening
 from backburner.store.postgres.notices import payloads, told_by
 
 _CHANNEL = "backburner"
-_ASK_EVERY_S = 10.0
-_ANSWER_S = 5.0
-_AGAIN_S = 0.25
 _OUTAGE_S = 3.0
 """A database that is back by then has only restarted, which is nobody's concern."""
-
-Lost = Callable[[Exception], None]
-
 
 _NOTIFY = b"SELECT pg_notify('%s', %%(payload)s)" % _CHANNEL.encode()
 # Not NOTIFY, of which each would be a statement of its own to those who count them.
@@ -71,9 +65,10 @@ class Listener:
         await asyncio.wait([self._task])
 
     async def _keep_listening(self) -> None:
-        await listen(self._address, [_CHANNEL], self._heard, self._lost)
+        async with listening(self._address, [_CHANNEL], self._heard, self._lost):
+            await asyncio.Event().wait()
 
-    async def _heard(self, notice: Notify | None) -> None:
+    def _heard(self, notice: Notify | None) -> None:
         if notice is None:
             self.times += 1
             self._listens.set()
@@ -93,39 +88,3 @@ class Listener:
             self._told = True
             known = isinstance(error, psycopg.Error)
             self._outage(explain(error).message if known else "the database does not answer")
-
-
-async def listen(
-    address: str,
-    channels: Sequence[str],
-    heard: Callable[[Notify | None], Awaitable[None]],
-    lost: Lost = lambda _: None,
-) -> None:
-    """Call ``heard`` with each notice, until cancelled; with None where some may have been missed:
-
-    at the beginning, and when a lost connection was made again. Until that is, ``lost`` is called
-    again and again.
-    """
-    while True:
-        try:
-            await _listen(address, channels, heard)
-        except (psycopg.Error, OSError, TimeoutError) as error:
-            lost(error)
-        await asyncio.sleep(_AGAIN_S)
-
-
-async def _listen(
-    address: str, channels: Sequence[str], heard: Callable[[Notify | None], Awaitable[None]]
-) -> None:
-    async with await psycopg.AsyncConnection.connect(
-        conninfo(address), autocommit=True
-    ) as connection:
-        await connection.execute(settings(address))
-        for channel in channels:
-            await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
-        await heard(None)
-        while True:
-            async for notice in connection.notifies(timeout=_ASK_EVERY_S):
-                await heard(notice)
-            async with asyncio.timeout(_ANSWER_S):
-                await connection.execute(b"SELECT 1")

@@ -1,5 +1,6 @@
 """X8: the live view over real jobs: what it shows, what stands still, what keys do."""
 
+import asyncio
 import os
 import signal
 import sys
@@ -10,7 +11,8 @@ import pytest
 
 from backburner import Backburner, BackburnerError
 from backburner.cli.top import outputpane
-from backburner.cli.top.roster import NEWEST
+from backburner.cli.top.listpane import TaskList
+from backburner.cli.top.roster import NEWEST, Roster
 from backburner.cli.top.upkeep import FLOOR_S
 from backburner.model.states import State
 from backburner.runtime.election import keeper_pid
@@ -341,6 +343,28 @@ async def test_it_goes_on_when_the_keeper_is_killed(opened: Backburner, tmp_path
 
 
 @pytest.mark.slow
+async def test_who_leaves_while_there_is_news_leaves_well(
+    opened: Backburner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was read is not shown where there is no list any more."""
+    look, reads = Roster.look, asyncio.Event()
+    async with shown(opened) as view:
+        await view.shows("nothing to show")
+        screen = view.app.screen_stack[0]
+
+        async def look_slowly(roster: Roster, *, keep: str | None) -> None:
+            reads.set()
+            while screen.query(TaskList):
+                await pause_async(0, because="the moment in which it is gone is short")
+            await look(roster, keep=keep)
+
+        monkeypatch.setattr(Roster, "look", look_slowly)
+        view.app.upkeep.look_at_record()
+        await asyncio.wait_for(reads.wait(), 60)
+        await view.press("q")
+    assert view.app.failure is None
+
+
 async def test_what_is_forgotten_leaves_the_list(opened: Backburner) -> None:
     await (await opened.session("test").run("echo gone soon", title="a job")).wait()
     async with shown(opened) as view:

@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from dataclasses import replace
 from typing import ClassVar, TypeVar
 
+from rich.console import RenderableType
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
@@ -71,6 +72,17 @@ class Top(App[int]):
         self._upkeep = Upkeep(self._backburner, self._session, self._first_choice, screen)
         self._part(TaskList).focus()
         self._begin(self._follow(self._upkeep))
+
+    def exit(
+        self,
+        result: int | None = None,
+        return_code: int = 0,
+        message: RenderableType | None = None,
+    ) -> None:
+        """See App. From now on nothing is shown: the parts of the screen go before it does."""
+        for each in self._doing:
+            each.cancel()
+        super().exit(result, return_code, message)
 
     async def on_unmount(self) -> None:
         """Let go of everything."""

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import re
+import secrets
 from collections.abc import Mapping
 from typing import Any
 
@@ -105,7 +106,7 @@ def settle(
             os.rename(folder.wrapper, folder.result)
             return
     os.makedirs(folder.path, mode=0o700, exist_ok=True)
-    new = f"{folder.result}.{os.getpid()}.new"  # several may say that it never began
+    new = f"{folder.result}.{secrets.token_hex(4)}.new"  # several may say that it never began
     fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with open(fd, "wb") as file:
         file.write(text)

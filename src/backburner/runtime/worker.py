@@ -264,8 +264,8 @@ class ProcessWorker:
         if claimed is None:
             self._put_off = not await self._was_ended(task) or self._put_off
             return None
-        job = self._job(claimed, pid=waiting.place.pid, ours=True)
         waiting.go()
+        job = self._job(claimed, pid=waiting.place.pid, ours=True)
         self._started_for_good(claimed)
         return job
 

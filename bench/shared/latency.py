@@ -14,12 +14,11 @@ import asyncio
 import secrets
 import time
 from collections.abc import Awaitable, Callable
-from functools import partial
 from pathlib import Path
 
 from backburner.work.process import cgroup
 from bench.ending import p99_row
-from bench.measure import Effort, Row, Target, in_turn, percentile
+from bench.measure import Effort, Pairs, Row, Target, percentile
 from bench.shared.sides import Ours, TheirSide, both
 from bench.waiting import until
 
@@ -59,20 +58,22 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
 
 
 async def _compared(name: str, effort: Effort, ours: Moment, theirs: Moment) -> list[Row]:
+    """A round is so many of each, one of ours and one of theirs in turn: what slows the machine
+
+    down for a second slows both.
+    """
     count = effort.count(60)
     times: tuple[list[float], list[float]] = ([], [])
-
-    async def round_of(moment: Moment, all_times: list[float]) -> float:
-        took: list[float] = []
+    pairs = Pairs([], [])
+    for _ in range(effort.rounds):
+        took: tuple[list[float], list[float]] = ([], [])
         for _ in range(count):
-            await asyncio.sleep(_PAUSE_S)
-            took.append(await moment())
-        all_times.extend(took)
-        return percentile(took, 0.5)
-
-    pairs = await in_turn(
-        partial(round_of, ours, times[0]), partial(round_of, theirs, times[1]), effort.rounds
-    )
+            for moment, each in zip((ours, theirs), took, strict=True):
+                await asyncio.sleep(_PAUSE_S)
+                each.append(await moment())
+        for all_times, each, medians in zip(times, took, (pairs.ours, pairs.raw), strict=True):
+            all_times.extend(each)
+            medians.append(percentile(each, 0.5))
     return [
         pairs.row(f"{name}, hand over to start, p50", "ms", scale=1e3, target=_AT_MOST),
         p99_row(f"{name}, hand over to start, p99", times, count),

@@ -365,6 +365,7 @@ async def test_who_leaves_while_there_is_news_leaves_well(
     assert view.app.failure is None
 
 
+@pytest.mark.slow
 async def test_what_is_forgotten_leaves_the_list(opened: Backburner) -> None:
     await (await opened.session("test").run("echo gone soon", title="a job")).wait()
     async with shown(opened) as view:

@@ -61,7 +61,7 @@ async def test_e3_a_task_is_followed_through_another_server_than_it_was_started_
     assert resumed == numbers[1:]
 
     answer = await there.json("/v1/workers")
-    (worker,) = [each for each in answer["items"] if each["kind"] == "worker"]
+    (worker,) = [each for each in answer["items"] if each["id"].startswith("nd_")]
     assert answer["shared"]
     assert worker["alive"]
     assert (worker["machine"], worker["queues"], worker["places"]) == (
@@ -130,6 +130,8 @@ def test_doctor_finds_what_is_wrong_with_the_machines(
     wait_until(lambda: backburner("ls", "-q", "--state", "running").out)
     worker.kill()
     wait_until(lambda: "not seen to yet" in examined(backburner)["silent workers"][1])
+    text = examined(backburner)["silent workers"][1]
+    assert (text.count("nd_"), ".tools" in text) == (1, False), "a worker is one, to people"
     with psycopg.connect(address) as slow:  # a transaction, which nobody ends
         slow.execute("SELECT 1")
         slow.execute("SET idle_in_transaction_session_timeout = 0")
@@ -138,6 +140,33 @@ def test_doctor_finds_what_is_wrong_with_the_machines(
         assert "silent workers" not in {
             name for name, (level, _) in examined(backburner).items() if level != "ok"
         }
+
+
+def test_doctor_calls_no_worker_silent_that_left_in_order(
+    backburner: Program, new_worker: NewWorker
+) -> None:
+    worker = new_worker()
+    worker.drain()
+    assert worker.process.wait(60) == 0
+    backburner("run", "--", "true")
+    found = examined(backburner)
+    assert found["silent workers"] == ("ok", "none")
+    assert found["workers"] == ("fail", "none takes on tasks, and 1 wait")
+    assert found["queues"] == ("warn", "no worker takes: default (1)")
+
+
+def test_a_queue_that_workers_take_from_and_nobody_has_made_is_told_of(
+    backburner: Program, new_worker: NewWorker
+) -> None:
+    """It may be made later, so it is not refused."""
+    backburner("queue", "set", "gpu", "--width", "2")
+    worker = new_worker("--queue", "nosuch", "--queue", "gpu", "--queue", "default")
+    told = "there is no queue nosuch yet: backburner queue set nosuch --width 2 makes it"
+    assert worker.said().count("there is no queue") == worker.said().count(told) == 1
+    said = "workers take from what is not there: nosuch"
+    assert examined(backburner)["queues"] == ("warn", said)
+    backburner("queue", "set", "nosuch", "--width", "2")
+    assert examined(backburner)["queues"][0] == "ok"
 
 
 async def test_a_node_forgets_the_folders_of_what_was_forgotten_elsewhere(

@@ -35,9 +35,17 @@ class Node:
     """It takes on nothing more."""
 
 
+_BESIDE = ".tools"
+
+
 def name_beside(node_id: str) -> str:
     """Of the application within a worker, which carries out its tools."""
-    return f"{node_id}.tools"
+    return node_id + _BESIDE
+
+
+def name_of_worker(node_id: str) -> str:
+    """Of the worker that such an application is part of; else its own."""
+    return node_id.removesuffix(_BESIDE)
 
 
 @value
@@ -52,6 +60,8 @@ class SeenNode:
     """What it carries out at present."""
     ahead_s: float = 0.0
     """Its clock, of that of the database, when it last said who it is."""
+    left: bool = False
+    """It went in order, and nothing of it is left to see to."""
 
 
 PROGRAM = "program"

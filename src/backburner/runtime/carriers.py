@@ -1,12 +1,13 @@
 """Who carries out tasks: the keeper and applications of a home, or the nodes of many machines."""
 
 import socket
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Literal
 
 from backburner.model import clock
 from backburner.model.clock import Instant
 from backburner.model.home import Home
+from backburner.model.node import name_of_worker
 from backburner.model.task import Task
 from backburner.model.values import value
 from backburner.runtime.runs.lock import is_alive
@@ -27,7 +28,7 @@ class Carrier:
     pid: int | None
     alive: bool
     running: int
-    """How much it carries out."""
+    """How much it carries out, of what takes its places."""
     places: int | None = None
     """How much it takes on at once; None for no limit of its own."""
     draining: bool = False
@@ -69,21 +70,39 @@ async def _nodes(store: Store) -> list[Carrier]:
 
     assert isinstance(store, Nodes)
     now = clock.now()
-    return [
-        Carrier(
-            id=seen.node.id,
-            kind=seen.node.kind.value,
-            machine=seen.node.machine,
-            pid=seen.node.pid or None,
+    found: dict[str, Carrier] = {}
+    for seen in await store.nodes():
+        if seen.left:
+            continue
+        node = seen.node
+        carrier = Carrier(
+            id=node.id,
+            kind=node.kind.value,
+            machine=node.machine,
+            pid=node.pid or None,
             alive=seen.alive,
             running=seen.has,
-            places=seen.node.places or None,
-            draining=seen.node.draining,
-            queues=seen.node.queues,
-            tools=seen.node.tools,
-            agents=seen.node.agents,
+            places=node.places or None,
+            draining=node.draining,
+            queues=node.queues,
+            tools=node.tools,
+            agents=node.agents,
             heard_at=now - round(seen.silent_for_s * clock.SECOND),
-            tasks=await store.tasks_of_node(seen.node.id),
+            tasks=await store.tasks_of_node(node.id),
         )
-        for seen in await store.nodes()
-    ]
+        worker = name_of_worker(node.id)  # which comes before its application: by their names
+        found[worker] = _as_one(found[worker], carrier) if worker in found else carrier
+    return list(found.values())
+
+
+def _as_one(worker: Carrier, beside: Carrier) -> Carrier:
+    """A worker with what carries out its tools: to people they are one. The places stay those that
+
+    it was told to have, and what runs in them is counted; its tools take none of them.
+    """
+    return replace(
+        worker,
+        tools=worker.tools + beside.tools,
+        agents=worker.agents + beside.agents,
+        tasks=worker.tasks + beside.tasks,
+    )

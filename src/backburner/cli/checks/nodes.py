@@ -1,16 +1,20 @@
 """The workers of a record that many machines share, and what waits for none of them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from backburner.cli.checks.finding import Finding, Level, so_many
 from backburner.model import clock
 from backburner.model.clock import format_duration
-from backburner.model.node import NodeKind, name_beside
+from backburner.model.node import NodeKind, name_of_worker
+from backburner.model.order import NO_QUEUE
 
 if TYPE_CHECKING:
     from backburner.model.node import SeenNode
     from backburner.store.postgres.checkup import Checkup, Line, Server
+
+_SHOWN = 5
+"""Of each sort, by name."""
 
 _SKEW_S = 1.0
 """Between two clocks: times that are shown beside each other would mislead."""
@@ -20,18 +24,18 @@ def examine_nodes(look: "Checkup", server: "Server") -> Iterator[Finding]:
     """Who is there, who was, and whether they fit what waits."""
     nodes = look.nodes()
     waiting, running = look.active()
+    lines = look.lines()
     yield Finding("tasks", Level.OK, f"{waiting:,} wait, {running:,} run")
-    yield _workers(nodes, waiting)
+    yield _workers(nodes, lines)
     yield _silent(nodes)
     yield _clocks(server, nodes)
-    yield _lines(look.lines())
+    yield _lines(lines, _unknown_queues(nodes, look.queues()))
 
 
-def _workers(nodes: "list[SeenNode]", waiting: int) -> Finding:
+def _workers(nodes: "list[SeenNode]", lines: "list[Line]") -> Finding:
     alive = [each for each in nodes if each.alive and each.node.kind is NodeKind.WORKER]
     taking = [each for each in alive if not each.node.draining]
-    own = {name_beside(each.node.id) for each in alive}
-    applications = sum(each.alive and each.node.id not in own for each in nodes) - len(alive)
+    applications = len({name_of_worker(each.node.id) for each in nodes if each.alive}) - len(alive)
     beside = f"; {so_many(applications, 'application')} beside" if applications else ""
     if taking:
         places = sum(each.node.places for each in taking)
@@ -43,6 +47,7 @@ def _workers(nodes: "list[SeenNode]", waiting: int) -> Finding:
             f"{len(taking)} on {so_many(machines, 'machine')}, {has:,} of {places:,} places taken"
             f"{beside}",
         )
+    waiting = sum(line.tasks for line in lines)
     return Finding(
         "workers",
         Level.FAIL if waiting else Level.WARN,
@@ -53,14 +58,20 @@ def _workers(nodes: "list[SeenNode]", waiting: int) -> Finding:
 
 
 def _silent(nodes: "list[SeenNode]") -> Finding:
-    silent = [each for each in nodes if not each.alive]
+    silent = [each for each in nodes if not (each.alive or each.left)]
     if not silent:
         return Finding("silent workers", Level.OK, "none")
+    # A worker and what carries out its tools are one program, which somebody has to start again.
+    programs: dict[str, SeenNode] = {}
+    for each in sorted(silent, key=lambda each: each.silent_for_s):
+        programs.setdefault(name_of_worker(each.node.id), each)
     shown = ", ".join(
-        f"{each.node.id} on {each.node.machine or 'an unknown machine'}"
+        f"{name} on {each.node.machine or 'an unknown machine'}"
         f" for {format_duration(each.silent_for_s)}"
-        for each in sorted(silent, key=lambda each: each.silent_for_s)[:5]
+        for name, each in list(programs.items())[:_SHOWN]
     )
+    if len(programs) > _SHOWN:
+        shown += f" and {len(programs) - _SHOWN:,} more"
     stalled = sum(each.has for each in silent)
     if stalled:
         return Finding(
@@ -73,10 +84,28 @@ def _silent(nodes: "list[SeenNode]") -> Finding:
     return Finding("silent workers", Level.OK, f"{shown}; nothing of theirs is left")
 
 
-def _lines(lines: "list[Line]") -> Finding:
+def _unknown_queues(nodes: "list[SeenNode]", known: Collection[str]) -> list[str]:
+    """Those that workers take from and that nobody has made."""
+    taken = {name for each in nodes if each.alive for name in each.node.queues}
+    return sorted(taken.difference(known, (NO_QUEUE,)))
+
+
+def _lines(lines: "list[Line]", unknown: list[str]) -> Finding:
+    if not lines and unknown:
+        return Finding(
+            "queues",
+            Level.WARN,
+            f"workers take from what is not there: {', '.join(unknown)}",
+            "backburner queue set NAME --width 2 makes one, if the name is right",
+            "nothing can be started in a queue that is not there",
+        )
     if not lines:
         return Finding("queues", Level.OK, "everything that waits has a worker that takes it")
-    shown = ", ".join(f"{line.name} ({line.tasks:,})" for line in lines)
+    shown = ", ".join(f"{line.name} ({line.tasks:,})" for line in lines[:_SHOWN])
+    if len(lines) > _SHOWN:
+        shown += f" and {len(lines) - _SHOWN:,} more"
+    if unknown:
+        shown += f"; and workers take from what is not there: {', '.join(unknown)}"
     return Finding(
         "queues",
         Level.WARN,

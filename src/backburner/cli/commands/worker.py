@@ -136,6 +136,12 @@ def _say_what_is_logged() -> None:
         logging.getLogger("psycopg").setLevel(logging.ERROR)
 
 
+async def _missing(application: "Backburner", queues: Sequence[str]) -> list[str]:
+    """Those that nobody has made. Somebody may yet: it is no mistake to wait for that."""
+    known = {NO_QUEUE, *(queue.name for queue in await application.queues())}
+    return [name for name in queues if name not in known]
+
+
 async def _work(
     application: "Backburner", terms: "Terms", modules: Sequence[str], *, as_json: bool
 ) -> None:
@@ -165,6 +171,9 @@ async def _work(
             # The node has reached the database; where it is lost since, it comes back.
             await insist(lambda: opened.enter_async_context(application), say.message)
             await insist(application.runs.begin, say.message)
+            for queue in await insist(lambda: _missing(application, terms.queues), say.message):
+                make = f"backburner queue set {queue} --width 2 makes it"
+                say.message(f"there is no queue {queue} yet: {make}")
             yield application.runs
 
     await work(

@@ -91,6 +91,10 @@ class Checkup:
             for line, queue, tasks in self._reader.rows("check_lines")
         ]
 
+    def queues(self) -> list[str]:
+        """Those that somebody has made."""
+        return [name for (name,) in self._reader.rows("check_queues")]
+
     def active(self) -> tuple[int, int]:
         """How many tasks wait, and how many run."""
         waiting, running = self._reader.rows("check_waiting")[0]

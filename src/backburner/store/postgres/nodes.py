@@ -98,4 +98,6 @@ def seen_node(row: Row) -> SeenNode:
         draining=draining,
     )
     alive = silent_for_s <= silent_s and (registered or draining)  # which takes no jobs any more
-    return SeenNode(node, max(0.0, silent_for_s), alive, has, ahead / clock.SECOND)
+    # Who dies stays registered with the engine, until that forgets it.
+    left = not (registered or draining or has)
+    return SeenNode(node, max(0.0, silent_for_s), alive, has, ahead / clock.SECOND, left)

@@ -22,11 +22,14 @@ SELECT waiting.route, waiting.queue, waiting.count FROM (
     SELECT route, min(queue) AS queue, count(*) AS count FROM task
     WHERE state = 'queued' AND node IS NULL GROUP BY route) AS waiting
 WHERE NOT EXISTS (
-    SELECT 1 FROM node n LEFT JOIN procrastinate_workers w ON w.id = n.worker
+    SELECT 1 FROM node n JOIN procrastinate_workers w ON w.id = n.worker  -- who left is none
     WHERE waiting.route = ANY(n.routes) AND NOT n.draining
       AND greatest(w.last_heartbeat, n.seen_at)
           >= clock_timestamp() - n.silent_s * interval '1 second')
-ORDER BY waiting.count DESC, waiting.route LIMIT 10;
+ORDER BY waiting.count DESC, waiting.route;
+
+-- name: check_queues
+SELECT name FROM queue;
 
 -- name: check_jobs_without_tasks
 -- A task and its job are written in one transaction, and called back in one.

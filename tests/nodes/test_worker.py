@@ -10,8 +10,10 @@ import pytest
 from backburner import Backburner
 from backburner.model.errors import UsageError
 from backburner.model.events import EventKind
+from backburner.model.home import Home
 from backburner.model.schedule import ScheduleState
 from backburner.model.states import ErrorKind, State
+from backburner.work.process import condition
 from tests.nodes.conftest import NewWorker
 from tests.waiting import wait_until_async
 
@@ -96,6 +98,30 @@ async def test_e11_what_a_dead_machine_had_is_orphaned_and_its_session_is_told(
     # The machine comes back: what it has is over, and must not go on.
     dying.start()
     await wait_until_async(lambda: not _runs(began), timeout=60)
+
+
+async def test_x2_so_must_what_it_has_left_behind_when_it_ended_meanwhile(
+    shared: Backburner, new_worker: NewWorker, tmp_path: Path
+) -> None:
+    """Its shell has gone by then, and knows nothing of the process that cleared its environment."""
+    dying = new_worker("--queue", "one", "--dead-after", "2")
+    new_worker("--queue", "two", "--dead-after", "2")
+    await shared.set_queue("one", 5)
+    began, may_end = _began(tmp_path), tmp_path / "it-may-end"
+    leave = f"env -i setsid -f tail -f {began}"
+    wait = f"until test -e {may_end}; do sleep 0.05; done"
+    task = await shared.session("chat").run(f"touch {began}; {wait}; {leave}", queue="one")
+    await wait_until_async(began.exists)
+    await asyncio.to_thread(dying.kill)
+    may_end.touch()
+    folder = Home(dying.home).attempt(task.id, 1)
+    await wait_until_async(lambda: isinstance(condition.inspect(folder), condition.Ended))
+    await task.wait(timeout=60)
+    assert task.error is not None
+    assert task.error.kind is ErrorKind.ORPHANED
+    assert _runs(began)
+    dying.start()
+    await wait_until_async(lambda: not _runs(began))
 
 
 def _began(folder: Path) -> Path:

@@ -26,7 +26,6 @@ from backburner.model.values import value
 from backburner.runtime.artifacts import depot_of
 from backburner.runtime.delivery import Deliverer
 from backburner.runtime.feed import Feed
-from backburner.runtime.fencing import end_fenced_off
 from backburner.runtime.home import leave_address, take_address_away
 from backburner.runtime.launches import OwnLaunch
 from backburner.runtime.node_home import NodeHome
@@ -133,9 +132,7 @@ class Node:
         """Returns when it was drained. Cancelled, it leaves at once, and its jobs go on."""
         # First: it waits for a claim of the last process that is still being written.
         await insist(self._store.begin_again, self._report)
-        kept = await insist(self._store.kept, self._report)
-        ours = {(task.id, task.attempt) for task in kept}
-        await end_fenced_off(self._home, ours, self._report)
+        await insist(self._worker.end_what_is_over, self._report)
         await insist(self._worker.adopt, self._report)
         if self._programs.offers:
             await insist(partial(self._store.put_offers, self._programs.offers), self._report)

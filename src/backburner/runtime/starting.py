@@ -19,6 +19,7 @@ from backburner.work.process import cgroup, wrapper
 from backburner.work.process.identity import boot_id
 from backburner.work.process.launcher import Launcher
 from backburner.work.process.mark import mark_for
+from backburner.work.process.tree import Tree
 
 
 @value
@@ -43,13 +44,19 @@ class Starter:
         self._allowances = Allowances(key, self._groups, cgroups=cgroups)
         self._launcher = Launcher()
 
+    def tree(self, task_id: str, attempt: int) -> Tree:
+        """Whatever such an attempt would have started."""
+        root = str(self._home.root)
+        group = f"{self._groups}/{task_id}.{attempt}" if self._groups else None
+        return Tree(root, task_id, mark_for(root, task_id, attempt), group)
+
     def start(self, task: Task, launch: wrapper.Launch) -> Waiting:
         """OSError, ValueError or TypeError where that cannot be; then nothing is left of it."""
         folder = self._home.attempt(task.id, task.attempt)
-        group = f"{self._groups}/{task.id}.{task.attempt}" if self._groups else None
+        tree = self.tree(task.id, task.attempt)
+        mark, group = tree.mark, tree.cgroup
         if group is not None and not cgroup.make(group):
             group = None
-        mark = mark_for(str(self._home.root), task.id, task.attempt)
         try:
             allowed = Allowance.of(task.spec)
             launcher = self._launcher if allowed == UNLIMITED else None  # it is larger than a shell

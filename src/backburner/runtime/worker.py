@@ -22,6 +22,7 @@ from backburner.runtime.allowance import witnesses
 from backburner.runtime.answers import hand_on
 from backburner.runtime.attendant import Attendant, attending, conclude
 from backburner.runtime.children import stop_children
+from backburner.runtime.fencing import end_fenced_off
 from backburner.runtime.job import Job, ending_of
 from backburner.runtime.launches import OwnLaunch, discard_unneeded, launch_of
 from backburner.runtime.logwatch import LogWatch, WatchedLog
@@ -143,7 +144,8 @@ class ProcessWorker:
         for task_id in forsaken:
             task = kept.get(task_id)
             if task is None:
-                self._jobs.pop(task_id, None)
+                if (job := self._jobs.pop(task_id, None)) is not None:
+                    self._take_on(task_id, job.end_tree(0))  # it is over, whoever has said so
             elif task.place is not None:
                 self._take_on(task_id, self._adopt(task))
 
@@ -161,10 +163,20 @@ class ProcessWorker:
         """What runs, and what has left processes behind."""
         return [job.task for job in self._jobs.values()]
 
+    async def end_what_is_over(self) -> None:
+        """Before `adopt`: end what earlier processes have left of attempts that are over in the
+
+        record, because somebody took this machine for dead.
+        """
+        await end_fenced_off(self._home, await self._kept(), self._starter.tree, self._report)
+
+    async def _kept(self) -> set[tuple[str, int]]:
+        return {(task.id, task.attempt) for task in await self._store.kept()}
+
     async def end_what_is_lost(self) -> None:
-        """End jobs whose attempts are over in the record: somebody took this machine for dead."""
+        """The same, for jobs that this process looks after."""
         jobs = dict(self._jobs)  # before the look at the record, which knows of all these then
-        ours = {(task.id, task.attempt) for task in await self._store.kept()}
+        ours = await self._kept()
         for task_id, job in jobs.items():
             if (task_id, job.task.attempt) not in ours:
                 await job.end_tree(0)

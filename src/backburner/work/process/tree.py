@@ -8,7 +8,7 @@ through descriptors that were opened before the signs were read, so a recycled p
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from backburner.model.values import value
 from backburner.work.process import cgroup
@@ -34,13 +34,10 @@ class Tree:
     def members(self) -> list[int]:
         """The processes that run now, by every sign; those that ended uncollected are left out.
 
-        An empty answer is a proof. A process may fork and end between our list of processes and
-        our look at it, so it takes a list on which there is nobody whom we have not looked at.
+        An empty answer is a proof.
         """
         found: set[int] = set()
-        seen = {str(os.getpid())}
-        while fresh := {name for name in os.listdir("/proc") if name.isdigit()} - seen:
-            seen |= fresh
+        for fresh in _everybody():
             if self.cgroup is not None:
                 found.update(cgroup.members(self.cgroup))
             found.update(int(name) for name in fresh if self._carries_sign(name))
@@ -52,12 +49,7 @@ class Tree:
     def _carries_sign(self, pid: str) -> bool:
         if mark_of(pid) == self.mark:
             return True
-        environment = read_proc(pid, "environ")
-        if b"BACKBURNER_TASK_ID=" not in environment:
-            return False
-        # Both: ids that people choose may be the same in two homes.
-        signs = {f"BACKBURNER_TASK_ID={self.task_id}", f"BACKBURNER_HOME={self.home}"}
-        return {os.fsencode(sign) for sign in signs} <= set(environment.split(b"\0"))
+        return (self.home, self.task_id) in _named_by(pid)
 
     def _still_member(self, pid: int) -> bool:
         if self.cgroup is not None and pid in cgroup.members(self.cgroup):
@@ -105,3 +97,48 @@ class Tree:
         """Nothing is left: give the cgroup back."""
         if self.cgroup is not None:
             cgroup.remove(self.cgroup)
+
+
+def populated(trees: Iterable[Tree]) -> list[Tree]:
+    """Those of which something runs: one look at all processes, however many are asked about."""
+    marks: set[Mark] = set()
+    names: set[tuple[str, str]] = set()
+    for fresh in _everybody():
+        for pid in fresh:
+            if (mark := mark_of(pid)) is None:
+                names |= _named_by(pid)
+            elif not is_zombie(int(pid)):
+                marks.add(mark)
+    return [
+        tree
+        for tree in trees
+        if tree.mark in marks
+        or (tree.home, tree.task_id) in names
+        or (tree.cgroup is not None and cgroup.is_populated(tree.cgroup))
+    ]
+
+
+def _everybody() -> Iterator[set[str]]:
+    """The processes of this machine but for ourselves, in several lists.
+
+    A process may fork and end between our list and our look at it, so it takes a list on which
+    there is nobody whom we have not looked at.
+    """
+    seen = {str(os.getpid())}
+    while fresh := {name for name in os.listdir("/proc") if name.isdigit()} - seen:
+        seen |= fresh
+        yield fresh
+
+
+def _named_by(pid: str) -> set[tuple[str, str]]:
+    """The home and the task in the environment of a process: ids that people choose may be the same
+
+    in two homes. Several where a program says so several times.
+    """
+    environment = read_proc(pid, "environ")
+    if b"BACKBURNER_TASK_ID=" not in environment:
+        return set()
+    said = [line.partition(b"=") for line in environment.split(b"\0")]
+    homes = [os.fsdecode(text) for name, _, text in said if name == b"BACKBURNER_HOME"]
+    tasks = [os.fsdecode(text) for name, _, text in said if name == b"BACKBURNER_TASK_ID"]
+    return {(home, task) for home in homes for task in tasks}

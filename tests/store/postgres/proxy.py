@@ -6,6 +6,8 @@ from enum import Enum, auto
 from typing import Self
 from urllib.parse import urlsplit, urlunsplit
 
+from tests.waiting import pause_async
+
 
 class Cut(Enum):
     """When the next connection that commits, or says something else, is cut off."""
@@ -15,6 +17,8 @@ class Cut(Enum):
     """The database does not hear of it."""
     AFTER = auto()
     """The database has committed, and its answer is lost."""
+    SILENT = auto()
+    """The same, and nobody is cut off: nothing is heard of the database any more."""
 
 
 class Wire:
@@ -30,6 +34,8 @@ class Wire:
         """Whether nobody gets through."""
         self.silent = False
         """Whether what the database says is not heard; nobody is cut off."""
+        self.late_s = 0.0
+        """So long is an answer on its way."""
         self._writers: set[asyncio.StreamWriter] = set()
 
     async def __aenter__(self) -> Self:
@@ -84,7 +90,10 @@ class Wire:
                     near.transport.abort()
                     far.transport.abort()
                     return
-                answer_is_lost.set()
+                if how is Cut.SILENT:
+                    self.silent = True
+                else:
+                    answer_is_lost.set()
             far.write(data)
             await far.drain()
         far.close()
@@ -103,6 +112,8 @@ class Wire:
                 return
             if self.silent:
                 continue
+            if self.late_s:
+                await pause_async(self.late_s, because="the database is far away")
             near.write(data)
             await near.drain()
         near.close()

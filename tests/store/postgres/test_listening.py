@@ -10,8 +10,9 @@ import pytest
 from psycopg import Notify
 
 from backburner.store.postgres import listening as module
+from backburner.store.postgres import wake
 from backburner.store.postgres.listening import listening
-from tests.store.postgres.proxy import Wire
+from tests.store.postgres.proxy import Cut, Wire
 from tests.waiting import pause_async, wait_until_async
 
 _NAMED = "application_name=an_ear"
@@ -178,6 +179,37 @@ async def test_x1_a_connection_that_hangs_is_noticed_and_made_again(
 
 
 @pytest.mark.slow
+async def test_x1_one_that_hangs_before_it_listens_is_noticed_too(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_ANSWER_S", 0.2)
+    ear = Hearer()
+    async with Wire(database.address, at=b"synchronous_commit") as wire:
+        wire.cut = Cut.SILENT
+        async with ear.at(wire.address, "a"):
+            await wait_until_async(lambda: bool(ear.lost), message="it was not noticed")
+            wire.silent = False
+            await wait_until_async(lambda: bool(ear.said), message="it was not made again")
+
+
+@pytest.mark.slow
+async def test_who_comes_with_many_channels_from_far_away_deafens_nobody(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker has several for each tool. To ask for each would take longer than an answer may."""
+    one, many = Hearer(), Hearer()
+    monkeypatch.setattr(module, "_ANSWER_S", 2.0)
+    async with Wire(database.address) as wire, one.at(wire.address, "a"):
+        await one.was_told(None)
+        wire.late_s = 0.1
+        async with many.at(wire.address, *(f"channel {number}" for number in range(60))):
+            await many.was_told(None)
+            database.say("channel 59", "there")
+            await many.was_told(None, "channel 59: there")
+        assert one.said == [None]
+
+
+@pytest.mark.slow
 async def test_x1_who_leaves_while_the_database_does_not_answer_gets_away(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +287,55 @@ async def test_who_fails_when_it_is_lost_keeps_nobody_from_hearing(
     database.hang_up()
     await ear.was_told(None, None)
     assert {type(error) for error in said} == {BrokenPipeError}
+
+
+async def test_who_comes_after_all_was_cancelled_hears(database: Database) -> None:
+    """As a program does with everything that runs in it, and as its own tasks then leave."""
+    first, second = Hearer(), Hearer()
+    mine = asyncio.all_tasks()
+    there = first.at(database.address, "a")
+    await there.__aenter__()
+    await first.was_told(None)
+    cancelled = asyncio.all_tasks() - mine
+    for task in cancelled:
+        task.cancel()
+    await asyncio.wait(cancelled)
+    async with second.at(database.address, "a"):
+        await second.was_told(None)
+        await there.__aexit__(None, None, None)
+        third = Hearer()
+        async with third.at(database.address, "a"):
+            await third.was_told(None)
+            assert len(database.ears()) == 1
+    assert not database.ears()
+
+
+async def test_x1_who_cannot_show_that_an_outage_is_over_has_looked(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wake, "_OUTAGE_S", 0.0)
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, _what: None)
+    looks: list[object] = []
+    said: list[str | None] = []
+
+    def looks_again(_pid: int, who: object) -> None:
+        looks.append(who)
+
+    def shows(reason: str | None) -> None:
+        said.append(reason)
+        if reason is None:
+            raise BrokenPipeError
+
+    async with Wire(database.address) as wire:
+        listener = wake.Listener(wire.address, looks_again, shows)
+        await listener.begun()
+        wire.closed = True
+        wire.cut_all()
+        await wait_until_async(lambda: bool(said), message="nobody has noticed")
+        wire.closed = False
+        await wait_until_async(lambda: None in said, message="it was not made again")
+        assert len(looks) > 1
+        await listener.close()
 
 
 async def test_what_one_makes_of_a_notice_is_nobody_elses_affair(

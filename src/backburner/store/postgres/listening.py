@@ -1,7 +1,7 @@
-"""What is said in a database (LISTEN and NOTIFY), heard by all of a process on one connection.
+"""What is said in a database (LISTEN and NOTIFY), heard by all of an event loop on one connection.
 
 To tell one more listener costs whoever commits, and the kernel, as much as a small statement. So a
-process that has the record open twice, and a worker of the engine for each, listens once.
+worker, which has the record open twice, and a worker of the engine for each, listens once.
 
 A connection that is lost is made again, and everyone is told that something may have been missed;
 one that hangs is noticed because it is asked once in a while.
@@ -9,7 +9,7 @@ one that hangs is noticed because it is asked once in a while.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -21,8 +21,10 @@ from backburner.store.postgres.connection import conninfo, settings
 
 _ASK_EVERY_S = 10.0
 _ANSWER_S = 5.0
-"""With what the driver then takes to give up, one that hangs is noticed within half a minute."""
+"""With what the driver then takes to give up, a connection that hangs is noticed within half a
+minute; to ask more often would be load on the database for each process that has it open."""
 _AGAIN_S = 0.25
+"""A database that restarts is away for a second or so."""
 
 T = TypeVar("T")
 
@@ -39,19 +41,19 @@ _Connection = psycopg.AsyncConnection[tuple[object, ...]]
 async def listening(
     address: str, channels: Collection[str], heard: Heard, lost: Lost = lambda _: None
 ) -> AsyncGenerator[None]:
-    """What is said on these channels is heard until the end of the block; ``heard(None)`` says from
-
-    when on.
-    """
+    """Hear what is said on these channels, until the end of the block."""
     ears = _ears.setdefault(asyncio.get_running_loop(), {})
-    ear = ears[address] = ears.get(address) or _Ear(address)
+    ear = ears.get(address)
+    if ear is None or ear.is_dead:
+        ear = ears[address] = _Ear(address)
     listener = _Listener(channels, heard, lost)
     ear.add(listener)
     try:
         yield
     finally:
         if ear.discard(listener):
-            del ears[address]
+            if ears.get(address) is ear:
+                del ears[address]
             await ear.close()
 
 
@@ -67,8 +69,8 @@ class _Listener:
         """Of a notice, or that some may have been missed."""
         _guarded(self.heard, notice)
 
-    def regret(self, error: Exception) -> None:
-        """Tell it that nothing is heard."""
+    def cut_off(self, error: Exception) -> None:
+        """It hears nothing until it has begun anew, and is told so."""
         self.has_begun = False
         _guarded(self.lost, error)
 
@@ -93,6 +95,11 @@ class _Ear:
         self._broken: Exception | None = None
         self._task = asyncio.create_task(self._keep_listening())
 
+    @property
+    def is_dead(self) -> bool:
+        """Whether nothing will be heard any more: somebody has cancelled all that there was."""
+        return self._task.done()
+
     def add(self, listener: _Listener) -> None:
         """One more."""
         self._listeners.add(listener)
@@ -104,10 +111,9 @@ class _Ear:
         return not self._listeners
 
     async def close(self) -> None:
-        """Hang up. That nobody listens ends it too: the driver may say that it met a failure, and
-
-        not that it was told to stop.
-        """
+        """Hang up."""
+        # That nobody listens ends it too: the driver may say that it met a failure, and not that it
+        # was told to stop.
         self._bell.set()
         self._task.cancel()
         await asyncio.wait([self._task])
@@ -118,11 +124,12 @@ class _Ear:
                 async with await _Connection.connect(
                     conninfo(self._address), autocommit=True
                 ) as connection:
-                    await connection.execute(settings(self._address))
+                    async with asyncio.timeout(_ANSWER_S):
+                        await connection.execute(settings(self._address))
                     await self._listen(connection)
             except Exception as error:  # noqa: BLE001 - nobody would hear anything any more
                 for listener in [*self._listeners]:
-                    listener.regret(error)
+                    listener.cut_off(error)
             await asyncio.sleep(_AGAIN_S)
 
     async def _listen(self, connection: _Connection) -> None:
@@ -132,21 +139,17 @@ class _Ear:
         hears: set[str] = set()
         while self._listeners:
             self._bell.clear()
+            listeners = [*self._listeners]  # who comes from now on rings the bell
+            wanted = {channel for each in listeners for channel in each.channels}
             async with asyncio.timeout(_ANSWER_S):
-                await self._hear_what_is_wanted(connection, hears)
-                await connection.execute(b"SELECT 1")
+                await connection.execute(_change(hears, wanted))
+            hears = wanted
+            self._begin(listeners)
             await self._read_for_a_while(connection)
             if self._broken is not None:
                 raise self._broken
 
-    async def _hear_what_is_wanted(self, connection: _Connection, hears: set[str]) -> None:
-        listeners = [*self._listeners]  # who comes meanwhile has rung the bell
-        wanted = {channel for each in listeners for channel in each.channels}
-        for say, channels in (_LISTEN, wanted - hears), (_UNLISTEN, hears - wanted):
-            for channel in channels:
-                await connection.execute(say.format(sql.Identifier(channel)))
-        hears.clear()
-        hears.update(wanted)
+    def _begin(self, listeners: Iterable[_Listener]) -> None:
         for listener in listeners:
             if not listener.has_begun and listener in self._listeners:
                 listener.has_begun = True
@@ -174,10 +177,16 @@ class _Ear:
                 channel, payload = said.relname.decode(encoding), said.extra.decode(encoding)
                 self._tell(Notify(channel, payload, said.be_pid))
         except Exception as error:  # noqa: BLE001 - it is raised where the connection is made again
-            # Now: it is closed, and its number may be somebody else's in a moment.
-            asyncio.get_running_loop().remove_reader(fd)
-            self._broken = error
-            self._bell.set()
+            self._break(error, fd)
+        else:
+            if connection.broken:  # not every end of one is an error of reading
+                self._break(psycopg.OperationalError("the connection was ended"), fd)
+
+    def _break(self, error: Exception, fd: int) -> None:
+        # Now: it is closed, and its number may be somebody else's in a moment.
+        asyncio.get_running_loop().remove_reader(fd)
+        self._broken = error
+        self._bell.set()
 
     def _tell(self, notice: Notify) -> None:
         for listener in [*self._listeners]:
@@ -185,7 +194,21 @@ class _Ear:
                 listener.tell(notice)
 
 
-_LISTEN, _UNLISTEN = sql.SQL("LISTEN {}"), sql.SQL("UNLISTEN {}")
+def _change(hears: set[str], wanted: set[str]) -> sql.Composed:
+    """What makes a connection hear what is wanted: in one question, because a worker has as many
+
+    channels as it has tools, and each that was asked for alone would take a round trip. It is asked
+    also where nothing is to change, whether there is an answer.
+    """
+    listen, unlisten = sql.SQL("LISTEN {}"), sql.SQL("UNLISTEN {}")
+    return sql.SQL("; ").join(
+        [
+            sql.SQL("SELECT 1"),
+            *(listen.format(sql.Identifier(channel)) for channel in wanted - hears),
+            *(unlisten.format(sql.Identifier(channel)) for channel in hears - wanted),
+        ]
+    )
+
 
 _ears: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _Ear]] = WeakKeyDictionary()
 """By address, of each event loop."""

@@ -73,10 +73,10 @@ class Listener:
             self.times += 1
             self._listens.set()
             self._lost_at = None
-            if self._told:
+            self._changed(0, None)
+            if self._told:  # at last: who shows it may fail
                 self._told = False
                 self._outage(None)
-            self._changed(0, None)
         else:
             self._changed(notice.pid, told_by(notice.payload))
 

@@ -198,6 +198,39 @@ async def test_x2_a_node_that_restarts_while_the_database_is_down_comes_back(
     assert (task.state, task.record.attempt) == (State.SUCCEEDED, 1), (task.error, worker.said())
 
 
+@pytest.mark.parametrize("dead_after_s", [60])
+async def test_x2_so_does_one_that_had_nothing_to_do_yet(
+    own_server: Server, two_workers: tuple[str, list[WorkerProcess]]
+) -> None:
+    worker = two_workers[1][0]
+    await asyncio.to_thread(own_server.stop, signal.SIGQUIT)
+    await asyncio.to_thread(worker.kill)
+    worker.begin()
+    await wait_until_async(
+        lambda: "will try again" in worker.said() or worker.process.poll() is not None
+    )
+    own_server.start()
+    await asyncio.to_thread(worker.until_ready)
+
+
+@pytest.mark.parametrize("dead_after_s", [60])
+async def test_x2_a_node_says_once_that_it_waits_for_its_database_and_once_that_it_is_back(
+    own_server: Server, two_workers: tuple[str, list[WorkerProcess]]
+) -> None:
+    """And so does what carries out its tools."""
+    worker = two_workers[1][0]
+
+    def times(words: str) -> int:
+        return worker.said().count(words)
+
+    await asyncio.to_thread(own_server.stop, signal.SIGQUIT)
+    await wait_until_async(lambda: times("the engine waits") > 0)
+    await pause_async(3, because="everything that asks meanwhile could say it too")
+    own_server.start()
+    await wait_until_async(lambda: times("has the database again") == times("the engine waits"))
+    assert times("the engine waits") <= 2, worker.said()
+
+
 async def test_e11_a_node_that_drains_for_long_is_not_dead(
     shared: Backburner, new_worker: NewWorker, tmp_path: Path
 ) -> None:

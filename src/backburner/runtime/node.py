@@ -265,13 +265,15 @@ async def work(
 
 
 async def _opened(home: Home, place: NodeHome, report: Callable[[str], None]) -> NodeStore:
-    """The record, for the node of this folder. Jobs may depend on one that has worked: they go on
+    """The record, for the node of this folder: jobs may depend on one that comes back, and they go
 
-    meanwhile.
+    on meanwhile. Who has never had it open may have been told a wrong address.
     """
-    if place.has_worked:
+    if place.knows_its_record:
         return await insist(lambda: open_node(home.address, place.name), report)
-    return await open_node(home.address, place.name)
+    store = await open_node(home.address, place.name)
+    place.note_record()
+    return store
 
 
 async def _be_the_only_one(

@@ -5,7 +5,7 @@ import os
 import secrets
 import time
 
-from backburner.model.errors import Conflict
+from backburner.model.errors import Conflict, StoreUnusable
 from backburner.model.home import Home
 from backburner.work.process.identity import boot_id
 
@@ -22,8 +22,14 @@ class NodeHome:
 
     def __init__(self, home: Home) -> None:
         """Conflict where another process is this node."""
-        os.makedirs(home.root, mode=0o700, exist_ok=True)
-        self._fd = os.open(home.node, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            os.makedirs(home.root, mode=0o700, exist_ok=True)
+            self._fd = os.open(home.node, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise StoreUnusable(
+                f"the folder of the worker, {home.root}, cannot be made or used: {error.strerror}",
+                remedy="give --home a folder on a disk that this user may write to",
+            ) from error
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -31,7 +37,7 @@ class NodeHome:
             raise Conflict(
                 f"another worker uses {home.root}", remedy="give each a folder, with --home"
             ) from None
-        self.has_worked = os.path.isdir(home.tasks)
+        self._tasks = home.tasks
         name, number, boot = [*os.read(self._fd, _MOST).decode().split(), "", "", ""][:3]
         if not name or (number and number != self._number()):
             self.rename()
@@ -39,6 +45,15 @@ class NodeHome:
         self.name = name
         self.may_be_a_copy = boot != boot_id()
         """The record has to be asked whether the name is somebody else's."""
+
+    @property
+    def knows_its_record(self) -> bool:
+        """It has had it open, so that whoever cannot reach it now has only to wait."""
+        return os.path.isdir(self._tasks)
+
+    def note_record(self) -> None:
+        """It has it open."""
+        os.makedirs(self._tasks, mode=0o700, exist_ok=True)
 
     @property
     def holder(self) -> str:

@@ -180,6 +180,12 @@ def explain(error: psycopg.Error) -> StoreError:
             f"another process has been writing to the record for more than {PATIENCE_S:g} s",
             remedy="see who holds an advisory lock in pg_locks, and end that one",
         )
+    if isinstance(error, psycopg.errors.InsufficientPrivilege):
+        return StoreUnusable(
+            f"the database refused: {said}",
+            remedy="connect as the user that made the record, or let its owner grant this one that"
+            f" user's rights: GRANT owner TO this_user (the schema is {SCHEMA})",
+        )
     if isinstance(error, _OF_ANOTHER_SESSION):
         return _shared_sessions()
     if is_lost(error):

@@ -40,6 +40,7 @@ class EngineConnection(procrastinate.PsycopgConnector):
         self._address = address
         self._report = report
         self._tell: Notify | None = None
+        self._waits = False
         self.heard = 0
         """So many notices have come."""
         self.lost = 0
@@ -82,18 +83,22 @@ class EngineConnection(procrastinate.PsycopgConnector):
     async def _patiently(
         self, ask: Callable[..., Awaitable[Answer]], query: str, arguments: dict[str, Any]
     ) -> Answer:
-        reported = False
         while True:
             try:
-                return await ask(query, **arguments)
+                answer = await ask(query, **arguments)
             except ConnectorException as error:
                 cause = error.__cause__
                 if cause is None or isinstance(cause, PoolClosed) or not is_lost(cause):
                     raise  # PoolClosed: this worker leaves
                 self.lost += 1
-                if not reported:
+                if not self._waits:  # for whatever of it is asked meanwhile
+                    self._waits = True
                     self._report(f"the engine waits for the database: {_first_line(cause)}")
-                    reported = True
+            else:
+                if self._waits:
+                    self._waits = False
+                    self._report("the engine has the database again")
+                return answer
             await asyncio.sleep(_AGAIN_S)
 
     async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:

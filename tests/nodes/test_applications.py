@@ -162,7 +162,7 @@ async def test_a_tool_whose_worker_is_away_waits_for_it_and_says_so(
     worker.leave()
     task = await shared.session("chat").spawn("shout", {"text": "x"})
     assert (task.state, task.record.detail) == (
-        State.QUEUED, "waits for an application that has the tool shout",
+        State.QUEUED, "waits for a worker or application that has the tool shout",
     )  # fmt: skip
     worker.start()
     await task.wait(timeout=60)

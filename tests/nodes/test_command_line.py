@@ -177,6 +177,9 @@ def test_an_address_that_is_none_is_a_mistake_of_the_caller(
         assert "is not one" in refused.err
         assert "%40" in refused.err
     assert backburner("worker", "--database", address).code == 2
+    mysql = backburner("worker", "--database", address.replace("postgresql:", "mysql:"))
+    assert (mysql.code, "is not one of PostgreSQL" in mysql.err) == (2, True)
+    assert "postgresql://user@host:5432/database" in mysql.err
     assert backburner("worker", address).code == 2, "what typer repeats"
     other = address.replace("postgresql:", "postgresql+psycopg:")
     assert backburner("ls", other).code == 2, "as other libraries spell it"

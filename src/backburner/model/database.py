@@ -48,7 +48,7 @@ def check_address(text: str) -> str:
     """The address; UsageError where it is none, or could be read in another way than meant."""
     if _ADDRESS.fullmatch(text) is None:
         raise UsageError(
-            "the address of the record is not one",
+            "the address of the record is not one of PostgreSQL",
             remedy="write it as postgresql://user@host:5432/database; in a password, write %40 for"
             " @, %2F for / and so on, or leave it to ~/.pgpass",
         )

@@ -90,8 +90,9 @@ def command(
     once. What runs goes on, and a worker that is started with the same home goes on with it. Needs
     the extra `postgres`.
     """
-    address = database or os.environ.get(DATABASE) or os.environ.get("BACKBURNER_HOME", "")
-    if not is_database(address):
+    given = database or os.environ.get(DATABASE)
+    address = given or os.environ.get("BACKBURNER_HOME", "")
+    if not given and not is_database(address):  # the home may well be a folder
         raise UsageError(
             "a worker needs a database", remedy="give --database postgresql://user@host/name"
         )

@@ -167,7 +167,7 @@ class AgentService:
             del spec["cwd"]
             new = replace(new, spec=new.spec | spec)
         limit = settings.agents_per_session
-        detail = waits_for(new.kind, new.spec)
+        detail = waits_for(new.kind, new.spec, shared=True)
         return await self._elsewhere.ask(new, asking.attachments, limit=limit, detail=detail)
 
     def names_here(self) -> list[str]:

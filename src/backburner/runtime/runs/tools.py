@@ -145,7 +145,7 @@ class ToolService:
             )
         limit = self._worker.settings.tools_per_session
         return await self._worker.store.create(
-            new, limit=limit, detail=waits_for(new.kind, new.spec)
+            new, limit=limit, detail=waits_for(new.kind, new.spec, shared=True)
         )
 
     def _new(

@@ -158,7 +158,8 @@ class Clockwork:
             order=Order(priority=schedule.priority),
         )
         if schedule.hand_over is None:
-            return Start(nominal, new, detail=waits_for(schedule.kind, schedule.spec))
+            detail = waits_for(schedule.kind, schedule.spec, shared=self._home.shared)
+            return Start(nominal, new, detail=detail)
         try:
             launch = await left_for(self._store, self._home, schedule.id, schedule.hand_over)
         except (FileNotFoundError, ValueError, TypeError):

@@ -93,10 +93,11 @@ def read(
             return _ask(spec, settings, find_agent)
 
 
-def waits_for(kind: Kind, spec: Mapping[str, Any]) -> str:
-    """What a task that no keeper can start says of itself."""
+def waits_for(kind: Kind, spec: Mapping[str, Any], *, shared: bool) -> str:
+    """What a task that no keeper can start says of itself; in a ``shared`` record workers can."""
     what = f"tool {spec.get('tool')}" if kind is Kind.TOOL else f"agent {spec.get('agent')}"
-    return f"waits for an application that has the {what}"
+    who = "a worker or application" if shared else "an application"
+    return f"waits for {who} that has the {what}"
 
 
 def _command(spec: Mapping[str, Any], settings: Settings) -> Work:

@@ -54,6 +54,7 @@ class Top(App[int]):
         self._first_choice = choice
         self._upkeep: Upkeep | None = None
         self._doing: set[asyncio.Task[None]] = set()
+        self._following: asyncio.Task[None] | None = None
         self.failure: BaseException | None = None
         """What ended the view, if it was not the person."""
 
@@ -71,7 +72,7 @@ class Top(App[int]):
         screen = self.screen
         self._upkeep = Upkeep(self._backburner, self._session, self._first_choice, screen)
         self._part(TaskList).focus()
-        self._begin(self._follow(self._upkeep))
+        self._following = self._begin(self._follow(self._upkeep))
 
     def exit(
         self,
@@ -80,8 +81,8 @@ class Top(App[int]):
         message: RenderableType | None = None,
     ) -> None:
         """See App. From now on nothing is shown: the parts of the screen go before it does."""
-        for each in self._doing:
-            each.cancel()
+        if self._following is not None:
+            self._following.cancel()
         super().exit(result, return_code, message)
 
     async def on_unmount(self) -> None:
@@ -265,10 +266,11 @@ class Top(App[int]):
 
         self._begin(do())
 
-    def _begin(self, work: Coroutine[None, None, None]) -> None:
+    def _begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         doing = asyncio.create_task(work)
         self._doing.add(doing)
         doing.add_done_callback(self._doing.discard)
+        return doing
 
     def _handle_exception(self, error: Exception) -> None:
         # textual would print a traceback; ours goes where details of errors go.

@@ -19,7 +19,12 @@ _FIRST_PROCESS = ["sh", "-c", '"$@"; exit', "sh"]
 
 
 def run_apart(
-    test: str, *, own_user: bool = False, own_pids: bool = False, own_network: bool = False
+    test: str,
+    *,
+    own_user: bool = False,
+    own_pids: bool = False,
+    own_network: bool = False,
+    timeout: float = 110,
 ) -> None:
     """Run one test, or all of a file, named from `tests` on; fail with what it says."""
     __tracebackhide__ = True
@@ -38,7 +43,7 @@ def run_apart(
         cwd=REPOSITORY,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=timeout,
         check=False,
     )
     if run.returncode != 0:

@@ -3,9 +3,10 @@
 A program of its own, so that it can be killed. It writes down what it was promised, on disk before
 it goes on: each start that returned an id, and each signal that it was the one to acknowledge.
 
-    python -m tests.faults.application HOME FOLDER NAME SECONDS SEED
+    python -m tests.faults.application HOME FOLDER NAME SECONDS SEED MIX
 
 HOME is a folder or the address of a database. The session is named like the folder of its notes.
+MIX is one of `MIXES`: what kinds of work it starts.
 """
 
 import asyncio
@@ -56,6 +57,10 @@ class Behaviour:
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     function: str | None = None
     """Of `functions`, in the place of the line."""
+    tool: str | None = None
+    """Of `tools`, in the place of the line."""
+    repeatable: bool = False
+    """It may be run again where its machine has died."""
 
     async def start(self, session: Session, ran: Path, seconds: str, id: str | None) -> Task:
         """As a task of the session."""
@@ -67,6 +72,9 @@ class Behaviour:
                 max_runtime=self.max_runtime,
                 **self.options,
             )
+        if self.tool is not None:
+            arguments = {"ran": str(ran), "seconds": seconds}
+            return await session.spawn(self.tool, arguments, id=id, max_runtime=self.max_runtime)
         line = f"RAN={ran}; echo ran >>$RAN; {self.line}"
         return await session.run(line, id=id, max_runtime=self.max_runtime, **self.options)
 
@@ -104,7 +112,14 @@ def _behaviours(seconds: str) -> list[Behaviour]:
         Behaviour("floods", "", 0, function="floods"),
         Behaviour("sleeps", "", endless=True, function="sleeps"),
         Behaviour("terminal", "test -t 0 && test -t 1 && exit 5", 5, options={"pty": True}),
+        *(_tool(f"{name}_once") for name in ("brief", "endless")),
+        *(_tool(f"{name}_again", repeatable=True) for name in ("brief", "endless")),
     ]
+
+
+def _tool(name: str, *, repeatable: bool = False) -> Behaviour:
+    endless = name.startswith("endless")
+    return Behaviour(name, "", endless=endless, tool=name, repeatable=repeatable)
 
 
 NAMES = (
@@ -113,6 +128,8 @@ NAMES = (
     *("again", "queued", "queued", "ask", "terminal"),
     *("returns", "raises", "floods", "sleeps"),
 )
+TOOLS = ("brief_once", "brief_again", "brief_again", "endless_once", "endless_again")
+MIXES = {"commands": NAMES, "tools": (*NAMES, *TOOLS, *TOOLS)}
 
 
 class Notebook:
@@ -133,7 +150,9 @@ def notes(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-async def operate(session: Session, folder: Path, name: str, seconds: str, seed: int) -> None:
+async def operate(
+    session: Session, folder: Path, name: str, seconds: str, *, seed: int, mix: str
+) -> None:
     """Start jobs, a few at a time, and do something with each of them."""
     started = Notebook(folder / "started")
     stopped = Notebook(folder / "stopped")
@@ -144,7 +163,7 @@ async def operate(session: Session, folder: Path, name: str, seconds: str, seed:
             # The same choices for the same number: an application that was killed and started
             # again asks for the same tasks.
             dice = random.Random(f"{seed} {name} {number}")
-            kind = behaviour(dice.choice(NAMES), seconds)
+            kind = behaviour(dice.choice(MIXES[mix]), seconds)
             token = f"{name}-{number}"
             chosen = token if dice.random() < 0.6 else None
             if chosen is None:
@@ -189,13 +208,13 @@ async def listen(bb: Backburner, session: Session, folder: Path) -> None:
             acknowledged.note(key=signal.key)
 
 
-async def main(address: str, folder: Path, name: str, seconds: str, seed: int) -> None:
+async def main(address: str, folder: Path, name: str, seconds: str, *, seed: int, mix: str) -> None:
     """Run until all is done."""
     async with contextlib.AsyncExitStack() as stack:
         bb = await wait_until_async(lambda: _opened(stack, address))
         session = bb.session(folder.name)
         listening = asyncio.create_task(listen(bb, session, folder))
-        await operate(session, folder, name, seconds, seed)
+        await operate(session, folder, name, seconds, seed=seed, mix=mix)
         listening.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await listening
@@ -209,4 +228,5 @@ async def _opened(stack: contextlib.AsyncExitStack, address: str) -> Backburner 
 
 
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1], Path(sys.argv[2]), sys.argv[3], sys.argv[4], int(sys.argv[5])))
+    where, notes_in, who, asleep, number, kinds = sys.argv[1:]
+    asyncio.run(main(where, Path(notes_in), who, asleep, seed=int(number), mix=kinds))

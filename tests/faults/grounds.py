@@ -22,6 +22,9 @@ DEAD_AFTER_S = 300
 """Longer than anybody waits here: nothing may depend on a machine being taken for dead, because
 each that is killed comes back at once."""
 
+QUEUES = ("--queue", "default", "--queue", QUEUE)
+"""What every worker takes on."""
+
 _AS_APPLICATION = "application_name=application"
 _OF_APPLICATIONS = """
     SELECT query FROM pg_stat_activity
@@ -36,6 +39,10 @@ class Ground(Protocol):
     """What `Backburner.open` takes."""
     folder: Path
     """For what the applications write down."""
+    mix: str
+    """What applications start here (`application.MIXES`)."""
+    deaths: bool
+    """Whether machines are away for so long that they are taken for dead."""
     victims: dict[str, int]
     """Who can be killed here, beside an application, and how often."""
 
@@ -45,6 +52,14 @@ class Ground(Protocol):
 
     def settle(self) -> None:
         """Wait until whatever somebody had asked for who was killed is done, or never will be."""
+        ...
+
+    def reunite(self) -> None:
+        """Wait until everybody is back who will be."""
+        ...
+
+    def on_lost_machines(self) -> set[str]:
+        """Tasks that are on machines which never come back."""
         ...
 
     def check(self) -> None:
@@ -58,6 +73,9 @@ class Ground(Protocol):
 
 class HomeGround:
     """One machine."""
+
+    mix = "commands"
+    deaths = False
 
     def __init__(self, home: Path) -> None:
         self.victims = {"keeper": 30, "guardian": 15, "both": 10}
@@ -76,6 +94,12 @@ class HomeGround:
     def settle(self) -> None:
         """Who is dead writes nothing here."""
 
+    def reunite(self) -> None:
+        """Whoever is needed is started by who needs it."""
+
+    def on_lost_machines(self) -> set[str]:
+        return set()
+
     def check(self) -> None:
         assert is_intact(self._home)
 
@@ -89,28 +113,31 @@ class SharedGround:
     it, and goes on with what it had.
     """
 
+    mix = "commands"
+    deaths = False
+
     def __init__(self, server: Server, homes: Sequence[Path]) -> None:
         self.victims = {"worker": 30, "workers": 10, "database": 15}
         self._server = server
         self._database = server.create()
         self.address = f"{self._database}?{_AS_APPLICATION}"
         self.folder = homes[0].parent
-        options = ("--dead-after", str(DEAD_AFTER_S), "--queue", "default", "--queue", QUEUE)
-        self._workers = [WorkerProcess(self._database, home, *options) for home in homes]
+        self._workers = [self._new_worker(home) for home in homes]
+
+    def _new_worker(self, home: Path) -> WorkerProcess:
+        return WorkerProcess(self._database, home, "--dead-after", str(DEAD_AFTER_S), *QUEUES)
 
     def kill(self, victim: str, choice: float) -> None:
-        if victim == "worker":
-            worker = self._workers[int(choice * len(self._workers))]
+        one = self._workers[int(choice * len(self._workers))]
+        self._kill(victim, {"worker": [one], "database": []}.get(victim, self._workers))
+
+    def _kill(self, victim: str, workers: Sequence[WorkerProcess]) -> None:
+        for worker in workers:
             worker.kill()
-            worker.begin()
-        if victim in ("workers", "all"):
-            for worker in self._workers:
-                worker.kill()
         if victim in ("database", "all"):
             self._server.stop(signal.SIGQUIT)
-        if victim in ("workers", "all"):  # also while there is no database
-            for worker in self._workers:
-                worker.begin()
+        for worker in workers:  # also while there is no database
+            worker.begin()
         if victim in ("database", "all"):
             self._server.start()
 
@@ -121,6 +148,12 @@ class SharedGround:
                 lambda: connection.execute(_OF_APPLICATIONS).fetchall() == [],
                 message="the database serves applications that are dead",
             )
+
+    def reunite(self) -> None:
+        """Nobody is away for longer than it takes to start."""
+
+    def on_lost_machines(self) -> set[str]:
+        return set()
 
     def check(self) -> None:
         """Nobody has ended but by our hand, and the engine has nothing that is over."""

@@ -2,6 +2,8 @@
 
     python -m tests.runtime.machine.application HOME
 
+HOME is a folder or the address of a database.
+
 Reads commands, each a line of JSON, and answers each with one.
 """
 
@@ -9,7 +11,6 @@ import asyncio
 import json
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 from backburner import Backburner, LimitReached
@@ -17,10 +18,10 @@ from backburner.model import clock
 from tests.runtime.machine.registering import opened
 
 
-async def main(home: Path) -> None:
+async def main(address: str) -> None:
     """Obey until the commands end."""
     answers = os.dup(1)  # what tools print is captured elsewhere
-    async with opened(home) as bb:
+    async with opened(address) as bb:
         os.write(answers, b'"ready"\n')
         while line := await asyncio.to_thread(sys.stdin.readline):
             answer = await obey(bb, json.loads(line))
@@ -55,4 +56,4 @@ def set_clock(by_s: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1])))
+    asyncio.run(main(sys.argv[1]))

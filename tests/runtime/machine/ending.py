@@ -1,17 +1,12 @@
 """The end of a life: everything is brought to its end, and the promise is looked at."""
 
 from backburner import Kind, State, Task
-from backburner.model.home import Home
-from backburner.runtime.election import call_keeper
-from backburner.work import handover
 from tests.faults.victims import processes_with
 from tests.runtime.machine import promise
+from tests.runtime.machine.grounds import TIDY_S
 from tests.runtime.machine.known import Known
 from tests.runtime.machine.life import PATIENCE_S, SESSIONS, Life
-from tests.waiting import wait_until, wait_until_async
-
-TIDY_S = 20
-"""Within which a keeper has seen to what the dead have left."""
+from tests.waiting import wait_until
 
 
 def finish(life: Life) -> None:
@@ -60,14 +55,20 @@ async def check(life: Life, task: Task) -> None:
     known = life.known[task.id]
     events = [event async for event in task.events(follow=False)]
     promise.check_history(task, events)
-    promise.check_end(known, task)
+    promise.check_end(known, task, sees_deaths=life.ground.sees_deaths)
     promise.check_runs(known, task, events, life.folder)
-    promise.check_files(known, task)
+    await check_files(life, known, task)
     if known.behaviour.kind is Kind.AGENT:
         for child in await life.session(task.id).tasks():
             await child.wait(TIDY_S)
             assert child.state is State.CANCELED, (known, child.record)
-            promise.check_files(known, child)
+            await check_files(life, known, child)
+
+
+async def check_files(life: Life, known: Known, task: Task) -> None:
+    """Wherever it has left any."""
+    for files in await life.ground.files_of(task):
+        promise.check_files(known, task, files)
 
 
 def check_leavings(life: Life, ids: set[str]) -> None:
@@ -75,17 +76,4 @@ def check_leavings(life: Life, ids: set[str]) -> None:
     wait_until(
         lambda: not processes_with(life.seconds), timeout=TIDY_S, message="a process is left"
     )
-    home = Home(life.home)
-    call_keeper(home)
-
-    def launches() -> list[str]:
-        return [piece.task for piece in handover.pieces(home) if piece.task in ids]
-
-    wait_until(
-        lambda: not launches(), timeout=TIDY_S, message=lambda: f"launches are left: {launches()}"
-    )
-
-    async def only_the_living() -> bool:
-        return len(await life.bb.store.workers()) <= 1 + len(life.applications)
-
-    life.run(wait_until_async(only_the_living, timeout=TIDY_S, message="dead workers are left"))
+    life.run(life.ground.nothing_is_left(life.bb.store, ids, 1 + len(life.applications)))

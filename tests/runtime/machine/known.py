@@ -62,8 +62,8 @@ class Known:
         elif record.state.terminal:
             self.final = end
 
-    def ends(self, task: Task) -> set[End]:
-        """How it may have ended."""
+    def ends(self, task: Task, *, sees_deaths: bool) -> set[End]:
+        """How it may have ended; ``sees_deaths`` is of its ground."""
         ends: set[End] = set()
         if self.behaviour.end and (self.provided or self.behaviour.need is None):
             ends.add(self.behaviour.end)
@@ -72,6 +72,7 @@ class Known:
         if self.killed:  # before or after it has run a line
             ends |= {KILLED, SPAWN}
         exhausted = task.record.attempt == self.behaviour.most_runs
-        if self.host_lost and task.record.stop is None and exhausted:
+        asked_to_stop = task.record.stop is not None
+        if self.host_lost and (not sees_deaths if asked_to_stop else exhausted):
             ends.add(ORPHANED)
         return ends

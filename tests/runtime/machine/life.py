@@ -1,4 +1,4 @@
-"""One life of a home: what the machine does to it, what it knows of it, and how it ends."""
+"""One life of a record: what the machine does to it, what it knows of it, and how it ends."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,6 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Coroutine
-from pathlib import Path
 from typing import Any, TypeVar
 
 from backburner import (
@@ -21,33 +20,34 @@ from backburner import (
     Task,
 )
 from backburner.model import clock
-from backburner.model.home import Home
 from backburner.sync.portal import Portal
 from backburner.work.process.condition import Alive, inspect
-from tests import leftovers
-from tests.faults.victims import arguments_of, kill, kill_all_of_ours, unique_seconds
+from tests.faults.victims import arguments_of, kill, unique_seconds
 from tests.runtime.machine import work
 from tests.runtime.machine.behaviours import ANSWER, MESSAGE, WORK, Behaviour
+from tests.runtime.machine.grounds import Ground
 from tests.runtime.machine.known import ON_TERMINAL, Known
 from tests.runtime.machine.programs import Program
 from tests.runtime.machine.registering import opened
-from tests.waiting import wait_until
 
 T = TypeVar("T")
 
 SESSIONS = ["one", "two"]
 HERE = "here"
+CARRIER = "carrier"
+"""Who carries out processes, and whatever is taken up again."""
+
 PATIENCE_S = 60
 RUNS_LIMIT = 5
 """Of active background runs of a session (E3)."""
 
 
 class Life:
-    """A home, its applications, and the model beside it."""
+    """A record, its applications, and the model beside it."""
 
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self.folder = home.parent / f"{home.name}-marks"
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+        self.folder = ground.folder
         self.folder.mkdir()
         self.seconds = unique_seconds()
         self.known: dict[str, Known] = {}
@@ -66,7 +66,7 @@ class Life:
         self.bb = self._open()
 
     def _open(self) -> Backburner:
-        bb = opened(self.home)
+        bb = opened(self.ground.address)
         self.run(bb.__aenter__())
         return bb
 
@@ -210,14 +210,14 @@ class Life:
 
     def kill_process(self, known: Known) -> None:
         """The first process of a task, from outside."""
-        folder = Home(self.home).attempt(known.id, known.attempt)
-        match inspect(folder):
-            case Alive(int(pid)) if "backburner-job" in arguments_of(pid):
-                self.note("kill process of", known.id, pid)
-                known.killed |= known.open
-                kill(pid)
-            case _:
-                pass
+        for folder in self.ground.attempts(known.id, known.attempt):
+            match inspect(folder):
+                case Alive(int(pid)) if "backburner-job" in arguments_of(pid):
+                    self.note("kill process of", known.id, pid)
+                    known.killed |= known.open
+                    kill(pid)
+                case _:
+                    pass
 
     def end_session(self, name: str, *, keep: bool) -> None:
         """The conversation is deleted (D8)."""
@@ -266,6 +266,11 @@ class Life:
             if known.open and known.behaviour.in_application:
                 known.host_lost |= host in known.hosts or known.behaviour.repeatable
 
+    def carrier_is_gone(self) -> None:
+        """What it took up of others may be lost with it."""
+        if self.ground.carries_tools:
+            self.host_is_gone(CARRIER)
+
     def reopen(self) -> None:
         """Close the application of this process, and open it again."""
         self.note("reopen")
@@ -299,12 +304,7 @@ class Life:
         self._portal.close()
         self._closed = True
         clock.now = self._clock
-
-        def remaining() -> list[leftovers.Leftover]:
-            kill_all_of_ours(self.home)  # again: one that was just being started escapes a look
-            return leftovers.processes_of(self.home)
-
-        wait_until(lambda: not remaining(), timeout=20, message=lambda: f"are left: {remaining()}")
+        self.ground.leave()
 
     def abandon(self) -> None:
         """After a failure: end what there is, whatever it is."""
@@ -316,18 +316,15 @@ class Life:
                 self.collect_stops(cancel=True)
                 self.run(self.bb.__aexit__(None, None, None))
             self._portal.close()
-        kill_all_of_ours(self.home)
-        wait_until(lambda: not leftovers.end_once(self.home), message="cannot be ended")
+        self.ground.abandon()
 
     def story(self) -> str:
-        """What was done, and what the keepers said."""
-        with contextlib.suppress(FileNotFoundError):
-            self.diary += Path(Home(self.home).keeper_log).read_text().splitlines()
-        return "\n".join(self.diary)
+        """What was done, and what the carriers said."""
+        return "\n".join([*self.diary, self.ground.said()])
 
     def remove(self) -> None:
         """The folders go."""
-        for folder in (self.home, self.folder):
+        for folder in (*self.ground.homes, self.folder):
             shutil.rmtree(folder, ignore_errors=True)
 
 

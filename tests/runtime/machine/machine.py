@@ -1,4 +1,4 @@
-"""Random lives of a home: work of every kind is started, stopped, answered and killed under.
+"""Random lives of a record: work of every kind is started, stopped, answered and killed under.
 
 The rules are what users, models and accidents do. What must be true at the end of each life,
 whatever was done, is in `promise`.
@@ -10,22 +10,20 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from backburner import Kind
-from tests.faults.victims import guardians_of, keeper_of, kill, kill_all_of_ours
 from tests.runtime.machine.behaviours import AGENTS, PARKING, PYTHON, SHELL, TOOLS, Behaviour
 from tests.runtime.machine.ending import finish
+from tests.runtime.machine.grounds import NewGround
 from tests.runtime.machine.known import ON_TERMINAL, Known
-from tests.runtime.machine.life import HERE, SESSIONS, Life
+from tests.runtime.machine.life import CARRIER, HERE, SESSIONS, Life
 from tests.runtime.machine.programs import Program
 from tests.waiting import pause, wait_until_async
 
-KEEPER = "keeper"
 APPLICATIONS = 2
 """At once, beside the one of this process."""
 
@@ -72,10 +70,18 @@ def has_applications(self: "Machine") -> bool:
     return bool(self.life.applications)
 
 
-class Machine(RuleBasedStateMachine):
-    """The rules. `new_home` is set by the test."""
+def has_guardian(self: "Machine") -> bool:
+    return self.life.ground.has_guardian
 
-    new_home: Callable[[], Path]
+
+def has_database(self: "Machine") -> bool:
+    return self.life.ground.has_database
+
+
+class Machine(RuleBasedStateMachine):
+    """The rules. `new_ground` is set by the test."""
+
+    new_ground: NewGround
 
     def __init__(self) -> None:
         super().__init__()
@@ -85,7 +91,7 @@ class Machine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.life = Life(self.new_home())
+        self.life = Life(self.new_ground())
 
     def teardown(self) -> None:
         """The promise, unless something else has failed before."""
@@ -130,11 +136,11 @@ class Machine(RuleBasedStateMachine):
 
     @rule(behaviour=st.sampled_from(SHELL), session=sessions)
     def run(self, behaviour: Behaviour, session: str) -> None:
-        self.life.start(self.plan(behaviour, session, KEEPER))
+        self.life.start(self.plan(behaviour, session, CARRIER))
 
     @rule(behaviour=st.sampled_from(PYTHON), session=sessions)
     def call(self, behaviour: Behaviour, session: str) -> None:
-        self.life.start(self.plan(behaviour, session, KEEPER))
+        self.life.start(self.plan(behaviour, session, CARRIER))
 
     @rule(behaviour=st.sampled_from(TOOLS + AGENTS), session=sessions, wake=wakes)
     def spawn(self, behaviour: Behaviour, session: str, wake: str) -> None:
@@ -289,26 +295,36 @@ class Machine(RuleBasedStateMachine):
     def kill_process(self, number: int) -> None:
         self.life.kill_process(self.some(number, is_process))
 
-    @rule()
-    def kill_keeper(self) -> None:
-        if keeper := keeper_of(self.life.home):
-            self.life.note("kill keeper", keeper)
-            kill(keeper)
+    @rule(number=numbers)
+    def kill_carrier(self, number: int) -> None:
+        self.life.note("kill carrier", number)
+        self.life.carrier_is_gone()
+        self.life.ground.kill_carrier(number)
 
+    @precondition(has_guardian)
     @rule()
     def kill_guardian(self) -> None:
         self.life.note("kill guardian")
-        kill(*guardians_of(self.life.home))
+        self.life.ground.kill_guardian()
 
     @rule()
-    def kill_both(self) -> None:
-        self.life.note("kill both")
-        kill_all_of_ours(self.life.home)
+    def kill_carriers(self) -> None:
+        self.life.note("kill carriers")
+        self.life.carrier_is_gone()
+        self.life.ground.kill_carriers()
 
-    @rule(seconds=st.sampled_from([0.05, 0.3]))
-    def hold_up_keeper(self, seconds: float) -> None:
-        if keeper := keeper_of(self.life.home):
-            self.hold_up(keeper, seconds)
+    @precondition(has_database)
+    @rule(with_carriers=st.booleans())
+    def kill_database(self, with_carriers: bool) -> None:
+        self.life.note("kill database", "with carriers" if with_carriers else "")
+        if with_carriers:
+            self.life.carrier_is_gone()
+        self.life.ground.kill_database(with_carriers=with_carriers)
+
+    @rule(number=numbers, seconds=st.sampled_from([0.05, 0.3]))
+    def hold_up_carrier(self, number: int, seconds: float) -> None:
+        if carrier := self.life.ground.carrier(number):
+            self.hold_up(carrier, seconds)
 
     @precondition(has_applications)
     @rule(number=numbers, seconds=st.sampled_from([0.05, 1.2]))
@@ -327,7 +343,7 @@ class Machine(RuleBasedStateMachine):
     @rule()
     def start_application(self) -> None:
         self.programs += 1
-        program = Program(self.life.home, f"application{self.programs}")
+        program = Program(self.life.ground, f"application{self.programs}")
         self.life.note(program.name)
         self.life.applications[program.name] = program
 

@@ -1,24 +1,26 @@
 """Applications in processes of their own, as the machine tells them what to do."""
 
 import json
+import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 from tests.conftest import REPOSITORY
+from tests.runtime.machine.grounds import Ground
 
 
 class Program:
     """One of them, from its start to its end."""
 
-    def __init__(self, home: Path, name: str) -> None:
+    def __init__(self, ground: Ground, name: str) -> None:
         self.name = name
-        self._complaints = home.parent / f"{home.name}-{name}.log"
+        self._complaints = ground.folder / f"{name}.log"
         with self._complaints.open("wb") as complaints:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.runtime.machine.application", str(home)],
+                [sys.executable, "-m", "tests.runtime.machine.application", ground.address],
                 cwd=REPOSITORY,
+                env={**os.environ, **ground.environment()},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=complaints,

@@ -10,6 +10,7 @@ from backburner.app.signal import Signal
 from backburner.model.signals import END_SIGNALS, SignalState, end_key
 from backburner.model.states import TRANSITIONS
 from tests.runtime.machine.behaviours import ANSWER, MESSAGE, WELL
+from tests.runtime.machine.grounds import Files
 from tests.runtime.machine.known import Known
 
 _INTO = {
@@ -42,11 +43,11 @@ def check_history(task: Task, events: Sequence[Event]) -> None:
     assert (state, attempt) == (task.state, task.record.attempt), seen
 
 
-def check_end(known: Known, task: Task) -> None:
+def check_end(known: Known, task: Task, *, sees_deaths: bool) -> None:
     """It ended as it may have ended, given what was done to it."""
     record = task.record
     error = record.error.kind if record.error else None
-    assert (record.state, error) in known.ends(task), (known, record)
+    assert (record.state, error) in known.ends(task, sees_deaths=sees_deaths), (known, record)
     assert known.stopped_as <= {record.state}, (known, record, "it changed after its stop")
     if (record.state, error) != WELL:
         return
@@ -73,13 +74,13 @@ def check_runs(known: Known, task: Task, events: Sequence[Event], folder: Path) 
         assert runs >= known.behaviour.runs, seen
 
 
-def check_files(known: Known, task: Task) -> None:
+def check_files(known: Known, task: Task, files: Files) -> None:
     """E4: the files that every end leaves, and what they say."""
-    paths = task.document()["paths"]
+    log, result_json = files
     record = task.record
-    assert Path(paths["log"]).exists(), (known, record, "there is no log")
-    assert Path(paths["result"]).exists(), (known, record, "there is no result.json")
-    result = json.loads(Path(paths["result"]).read_text())
+    assert log is None or Path(log).exists(), (known, record, "there is no log")
+    assert Path(result_json).exists(), (known, record, "there is no result.json")
+    result = json.loads(Path(result_json).read_text())
     seen = (known, record, result)
     assert result["status"] == record.state, seen
     assert result["exit_code"] == record.exit_code, seen

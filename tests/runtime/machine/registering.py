@@ -1,15 +1,14 @@
 """An application of the machine: the tools of `work`, and one that no other process can import."""
 
 import json
-from pathlib import Path
 
 from backburner import AgentRequest, Backburner
 from tests.runtime.machine import work
 
 
-def opened(home: Path) -> Backburner:
+def opened(address: str) -> Backburner:
     """A Backburner with the tools of the machine, not entered yet."""
-    bb = Backburner.open(home)
+    bb = Backburner.open(address)
     bb.registry.add_module(work)
 
     @bb.tool(background=True, idempotent=True)

@@ -1,7 +1,7 @@
 """The promise, whatever happens: random starts, stops, kills, answers, restarts and clock jumps.
 
 E4, E8, E10, E11, E12, D2, D6, X1, X2: each life is checked task by task at its end; `promise` says
-for what.
+for what. On a home, and on a record that four workers share (X10); `grounds` says what differs.
 """
 
 from collections.abc import Callable
@@ -11,12 +11,14 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.postgres_server import Server
+from tests.runtime.machine.grounds import SILENT_S, HomeGround, NewGround, SharedGround
 from tests.runtime.machine.machine import Machine
 
 
-def live(new_home: Callable[[], Path], lives: int, steps: int) -> None:
+def live(new_ground: NewGround, lives: int, steps: int) -> None:
     """So many lives, of so many steps each."""
-    machine = type("Machine", (Machine,), {"new_home": staticmethod(new_home)})
+    machine = type("Machine", (Machine,), {"new_ground": staticmethod(new_ground)})
     run_state_machine_as_test(
         machine,
         settings=settings(
@@ -34,7 +36,7 @@ def live(new_home: Callable[[], Path], lives: int, steps: int) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_e10_e11_x1_x2_the_promise_is_kept_whatever_happens(new_home: Callable[[], Path]) -> None:
-    live(new_home, 8, 25)
+    live(lambda: HomeGround(new_home()), 8, 25)
 
 
 @pytest.mark.faults
@@ -42,4 +44,31 @@ def test_e10_e11_x1_x2_the_promise_is_kept_whatever_happens(new_home: Callable[[
 def test_e10_e11_x1_x2_the_promise_is_kept_through_many_lives(
     new_home: Callable[[], Path],
 ) -> None:
-    live(new_home, 200, 40)
+    live(lambda: HomeGround(new_home()), 200, 40)
+
+
+@pytest.fixture
+def new_shared_ground(
+    home: Path,  # where the application of this process has its copies
+    new_home: Callable[[], Path],
+    own_server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+) -> NewGround:
+    monkeypatch.setenv("BACKBURNER_DEAD_AFTER_S", str(SILENT_S))
+    return lambda: SharedGround(own_server, new_home)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_x10_the_promise_is_kept_on_four_machines_whatever_happens(
+    new_shared_ground: NewGround,
+) -> None:
+    live(new_shared_ground, 2, 25)
+
+
+@pytest.mark.faults
+@pytest.mark.timeout(3600)
+def test_x10_the_promise_is_kept_on_four_machines_through_many_lives(
+    new_shared_ground: NewGround,
+) -> None:
+    live(new_shared_ground, 20, 40)

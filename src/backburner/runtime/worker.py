@@ -7,7 +7,6 @@ also when the disk is full for a while.
 
 import asyncio
 import contextlib
-import os
 from collections.abc import Awaitable, Callable, Generator, Sequence
 
 from backburner.model import clock
@@ -21,15 +20,13 @@ from backburner.model.task import Task
 from backburner.runtime.allowance import witnesses
 from backburner.runtime.answers import hand_on
 from backburner.runtime.attendant import Attendant, attending, conclude
-from backburner.runtime.children import stop_children
+from backburner.runtime.closing import Closing
 from backburner.runtime.fencing import end_fenced_off
 from backburner.runtime.job import Job, ending_of
 from backburner.runtime.launches import OwnLaunch, discard_unneeded, launch_of
 from backburner.runtime.logwatch import LogWatch, WatchedLog
 from backburner.runtime.ordering import (
     is_tried_again,
-    last_of_several,
-    next_try_at,
     what_keeps_it,
 )
 from backburner.runtime.output import measure_output
@@ -37,11 +34,11 @@ from backburner.runtime.report import Drain, Reporter
 from backburner.runtime.scribe import Entry, Scribe
 from backburner.runtime.starting import Starter
 from backburner.runtime.unstarted import leave_result
-from backburner.runtime.verdict import beside, verdicts
+from backburner.runtime.verdict import verdicts
 from backburner.runtime.watching.attendants import watchers
 from backburner.runtime.watching.ledger import Ledger
 from backburner.store.news import News
-from backburner.store.protocol import Facts, Output, Store
+from backburner.store.protocol import Facts, Store
 from backburner.work import handover, shell
 from backburner.work.process import condition
 from backburner.work.process.identity import boot_id
@@ -77,6 +74,7 @@ class ProcessWorker:
         self._unsubscribe = store.on_news(self._heard)
         self._logs.on_loss(home.database, self._bell.set)  # the keeper then looks for its home
         self._starter = Starter(home, cgroups=settings.cgroups)
+        self._closing = Closing(store, home, self._scribe, self._starter.release, report)
         self._waiting = self._tidy = False
         self.own_launch: OwnLaunch = lambda _: None
         self.spent: set[str] = set()
@@ -249,7 +247,7 @@ class ProcessWorker:
         if isinstance(found, Job):
             await self._see_to_end(found)
         elif found is not None and begun is None:
-            await self._refuse(task, found)
+            await self._closing.refuse(task, found)
 
     async def _begin(self, task: Task) -> Job | Ending | None:
         """What runs now, if it does, or the end of what never will."""
@@ -274,7 +272,7 @@ class ProcessWorker:
             if claimed is None:  # stopped meanwhile, or not on disk: nothing has run
                 self._starter.give_up(waiting)
         if claimed is None:
-            self._put_off = not await self._was_ended(task) or self._put_off
+            self._put_off = not await self._closing.was_ended(task) or self._put_off
             return None
         waiting.go()
         job = self._job(claimed, pid=waiting.place.pid, ours=True)
@@ -337,10 +335,10 @@ class ProcessWorker:
         attendants = (*verdicts(task, folder), *observers)
         ending = await conclude(attendants, ending, self._report)
         if is_tried_again(task, ending):
-            if await self._fail_try(task, ending):
+            if await self._closing.fail_try(task, ending):
                 return
             ending = Ending.canceled()
-        await self._finish(task, ending, output=measure_output(folder))
+        await self._closing.finish(task, ending, output=measure_output(folder))
 
     def _job(self, task: Task, *, pid: int | None, ours: bool) -> Job:
         assert task.place is not None
@@ -373,22 +371,12 @@ class ProcessWorker:
                 job.tree.dissolve()
                 self._logs.remove(log)  # trims it, before the record says how much there is
             if again:
-                if await self._fail_try(task, ending):
+                if await self._closing.fail_try(task, ending):
                     return
                 ending = Ending.canceled()  # it would have gone on
-            await self._finish(task, ending, output=log.output, leftovers=leftovers)
+            await self._closing.finish(task, ending, output=log.output, leftovers=leftovers)
         if leftovers:
             await self._linger(job)
-
-    async def _fail_try(self, task: Task, ending: Ending) -> bool:
-        """This attempt has failed, and a further one will be made. False: somebody stopped it."""
-        self._put_result(task, ending)
-        self._starter.release(task.place)
-        due = next_try_at(task)
-        failed = await self._scribe.insist(
-            lambda: self._store.fail_try(task.id, task.attempt, ending, due)
-        )
-        return failed is not None
 
     def _attendants(self, job: Job) -> Sequence[Attendant]:
         """Who goes with this job."""
@@ -438,60 +426,6 @@ class ProcessWorker:
         finally:
             self._logs.remove(log)
             job.let_go()
-
-    async def _finish(
-        self, task: Task, ending: Ending, *, output: Output | None = None, leftovers: int = 0
-    ) -> None:
-        # Before the record says so: whoever hears of the end finds it there, and a keeper that is
-        # killed in between leaves a task that the next one ends, and not one without its result.
-        written = self._put_result(task, ending)
-        if not leftovers:  # after that, which says what its numbers said
-            self._starter.release(task.place)
-        told = last_of_several(task, ending)
-        handover.discard(self._home, task.id, task.hand_over)  # it will not run again
-        await self._scribe.insist(
-            lambda: self._store.finish(
-                task.id, task.attempt, told, output=output, leftovers=leftovers
-            )
-        )
-        if not written:
-            self._put_result(task, ending)  # there may be room now
-        await stop_children(self._store, self._home, task)
-
-    async def _refuse(self, task: Task, ending: Ending) -> None:
-        """End what never began, unless that is no longer ours to say."""
-        if await self._was_ended(task):
-            return
-        written = self._put_result(task, ending)
-        told = last_of_several(task, ending)
-        refused = await self._scribe.insist(lambda: self._store.refuse(task.id, task.attempt, told))
-        if refused is None:  # ended by others in this very moment, or another machine's
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(self._home.attempt(task.id, task.attempt).result)
-            if not await self._was_ended(task):
-                return
-        elif not written:
-            self._put_result(task, ending)  # there may be room now
-        # Not before: until the record says so, the next keeper would need it.
-        handover.discard(self._home, task.id, task.hand_over)
-        await stop_children(self._store, self._home, task)
-
-    async def _was_ended(self, task: Task) -> bool:
-        """Whether a stop has ended it before its start; the files say so then, and nothing else."""
-        record = await self._scribe.insist(lambda: self._store.get(task.id))
-        if record is None or not record.state.terminal:
-            return False
-        leave_result(self._home, record)
-        return True
-
-    def _put_result(self, task: Task, ending: Ending) -> bool:
-        folder = self._home.attempt(task.id, task.attempt)
-        try:
-            condition.settle(folder, ending, beside=beside(task, folder))
-        except OSError as error:
-            self._report(f"{task.id}: result.json was not written: {error}")
-            return False
-        return True
 
 
 def _cannot_start(error: Exception) -> Ending:

@@ -17,7 +17,7 @@ from backburner.work.process.mark import (
     mark_of,
     marking_children,
 )
-from backburner.work.process.tree import Tree
+from backburner.work.process.tree import Tree, populated
 from tests.faults.victims import is_running, processes_with, sleepers, unique_seconds
 from tests.waiting import wait_until
 from tests.work.process.conftest import Started, StartWrapper
@@ -73,9 +73,13 @@ def test_x2_every_way_to_slip_away_leaves_a_sign(
     sleep = started_sleep(seconds)
     assert sleep in job.tree.members()
     assert job.tree.is_populated()
+    home = job.tree.home
+    others = [Tree(home, "bg_another", mark_for(home, "bg_another", 1), None), job.tree]
+    assert populated(others) == [job.tree]
     kill_all(job.tree)
     assert not is_running(sleep)
     wait_until(lambda: not job.tree.is_populated())
+    assert populated(others) == []
 
 
 @pytest.mark.parametrize("escape", ESCAPES)
@@ -99,6 +103,11 @@ def test_x2_the_environment_alone_is_enough(start_wrapper: StartWrapper, tmp_pat
         wait_until(lambda: len(processes_with(seconds)) == 2)
         assert member.pid in job.tree.members()
         assert stranger.pid not in job.tree.members()  # the same id, and another home
+        unmarked = Tree(job.tree.home, job.tree.task_id, mark_for("/", "another", 1), None)
+        assert populated([unmarked]) == [unmarked]
+        member.kill()
+        member.wait()
+        assert populated([unmarked]) == [], "what carries another mark is another attempt's"
     finally:
         for process in (member, stranger):
             process.kill()

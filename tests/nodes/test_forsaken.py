@@ -1,25 +1,31 @@
 """X2: claims that failed, or that nobody heard of: one machine has each task, and only one."""
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from backburner import Backburner
 from backburner.model import clock
+from backburner.model.ending import Ending
 from backburner.model.errors import StoreAway
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.node import Node, NodeKind
-from backburner.model.states import State
+from backburner.model.states import ErrorKind, State
 from backburner.model.task import Place, Task
 from backburner.runtime.feed import Feed
+from backburner.runtime.node import Node as Worker
+from backburner.runtime.node import Programs, Terms
 from backburner.runtime.station import Station
 from backburner.runtime.worker import ProcessWorker
 from backburner.store.engine import Job
 from backburner.store.postgres.node import NodeStore, open_node
 from backburner.work.process.identity import boot_id
 from tests import postgres_server
+from tests.faults.victims import is_running
 from tests.store.conformance.making import PLENTY, get, new_task
 from tests.store.postgres.test_database import run
 from tests.waiting import wait_until_async
@@ -161,3 +167,53 @@ async def test_x2_a_run_whose_claim_nobody_heard_of_is_taken_up_again(
         await task.wait(60)
     assert (task.state, task.result, task.record.attempt) == (State.SUCCEEDED, 7, 2)
     assert (lost, ran) == (1, 1)
+
+
+@pytest.mark.slow
+async def test_x2_what_others_end_while_its_machine_comes_back_is_ended_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is ours when the machine looks, and nobody's a moment later."""
+    monkeypatch.setenv("BACKBURNER_HOME", str(tmp_path))
+    address, home = postgres_server.server().create(), tmp_path / "machine"
+    began = tmp_path / "began"
+    async with Backburner.open(address) as bb:
+        async with machine(address, home):
+            task = await bb.session("chat").run(f"echo $$ >{began}; exec tail -f {began}")
+            await wait_until_async(lambda: began.exists() and began.read_text().strip())
+        pid = int(began.read_text())
+        assert is_running(pid)
+        kept, orphaned = NodeStore.kept, False
+
+        async def take_away(store: NodeStore) -> list[Task]:
+            nonlocal orphaned
+            seen = await kept(store)
+            if not orphaned:
+                ending = Ending.failed(ErrorKind.ORPHANED, "its machine was not heard of")
+                orphaned = await store.finish(task.id, 1, ending) is not None
+                assert [each.id for each in seen] == [task.id]
+            return seen
+
+        monkeypatch.setattr(NodeStore, "kept", take_away)
+        async with machine(address, home):
+            await wait_until_async(lambda: orphaned and not is_running(pid))
+        await task.refresh()
+        assert task.error is not None
+        assert task.error.kind is ErrorKind.ORPHANED
+
+
+@contextlib.asynccontextmanager
+async def machine(address: str, folder: Path) -> AsyncIterator[None]:
+    """A worker in this process, which leaves at once; what runs on it goes on."""
+    home = Home(folder, address)
+    folder.mkdir(exist_ok=True)
+    store = await open_node(address, "nd_one")
+    terms = Terms(silent_s=3)
+    node = Worker(store, home, Settings(), terms=terms, programs=Programs(), report=print)
+    running = asyncio.create_task(node.run())
+    try:
+        yield
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+        await store.close()

@@ -132,7 +132,6 @@ class Node:
         """Returns when it was drained. Cancelled, it leaves at once, and its jobs go on."""
         # First: it waits for a claim of the last process that is still being written.
         await insist(self._store.begin_again, self._report)
-        await insist(self._worker.end_what_is_over, self._report)
         await insist(self._worker.adopt, self._report)
         if self._programs.offers:
             await insist(partial(self._store.put_offers, self._programs.offers), self._report)

@@ -101,8 +101,15 @@ class ProcessWorker:
         return not self._busy and not self._waiting
 
     async def adopt(self) -> None:
-        """Take charge of everything that an earlier keeper has left. Before anything else."""
+        """Take charge of everything that an earlier keeper has left. Before anything else.
+
+        One look at the record decides what is ours: what others end after it is in our charge by
+        then (`end_what_is_lost`).
+        """
         active = await self._store.kept()
+        if self._home.shared:
+            ours = {(task.id, task.attempt) for task in active}
+            await end_fenced_off(self._home, ours, self._starter.tree, self._report)
         self._starter.sweep(active)
         await discard_unneeded(self._store, self._home)
         for task in active:
@@ -161,20 +168,10 @@ class ProcessWorker:
         """What runs, and what has left processes behind."""
         return [job.task for job in self._jobs.values()]
 
-    async def end_what_is_over(self) -> None:
-        """Before `adopt`: end what earlier processes have left of attempts that are over in the
-
-        record, because somebody took this machine for dead.
-        """
-        await end_fenced_off(self._home, await self._kept(), self._starter.tree, self._report)
-
-    async def _kept(self) -> set[tuple[str, int]]:
-        return {(task.id, task.attempt) for task in await self._store.kept()}
-
     async def end_what_is_lost(self) -> None:
-        """The same, for jobs that this process looks after."""
+        """End jobs whose attempts are over in the record: somebody took this machine for dead."""
         jobs = dict(self._jobs)  # before the look at the record, which knows of all these then
-        ours = await self._kept()
+        ours = {(task.id, task.attempt) for task in await self._store.kept()}
         for task_id, job in jobs.items():
             if (task_id, job.task.attempt) not in ours:
                 await job.end_tree(0)

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -203,7 +203,7 @@ async def test_x2_what_others_end_while_its_machine_comes_back_is_ended_there(
 
 
 @contextlib.asynccontextmanager
-async def machine(address: str, folder: Path) -> AsyncIterator[None]:
+async def machine(address: str, folder: Path) -> AsyncGenerator[None]:
     """A worker in this process, which leaves at once; what runs on it goes on."""
     home = Home(folder, address)
     folder.mkdir(exist_ok=True)

@@ -18,7 +18,6 @@ from backburner import (
 )
 from backburner.work import input as job_input
 from backburner.work.holder.launch import is_holder
-from backburner.work.process.mark import mark_for
 from backburner.work.process.tree import Tree
 from tests.faults.victims import (
     arguments_of,
@@ -42,8 +41,7 @@ async def said(task: Task, text: str) -> str:
 
 def members(home: Path, task: Task) -> list[int]:
     assert task.record.place is not None
-    mark = mark_for(str(home), task.id, task.record.attempt)
-    return Tree(str(home), task.id, mark, task.record.place.cgroup).members()
+    return Tree(str(home), task.id, task.record.attempt, task.record.place.cgroup).members()
 
 
 def holder_of(home: Path, task: Task) -> int:

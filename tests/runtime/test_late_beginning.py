@@ -43,7 +43,7 @@ def held_job(folder: AttemptFolder, line: str, max_runtime_s: float | None = Non
         1, "bg_held", "ada", "s", Kind.SHELL, "held", {}, State.RUNNING, 1, clock.now(),
         place=place, max_runtime_s=max_runtime_s,
     )  # fmt: skip
-    tree = Tree(home, task.id, mark, None)
+    tree = Tree(home, task.id, 1, None)
     return Job(task, folder, tree, Nobody(), pid=started.pid, ours=True)
 
 

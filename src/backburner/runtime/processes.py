@@ -11,7 +11,6 @@ from backburner.model.task import Task
 from backburner.model.values import value
 from backburner.work.child.request import is_child, shown_child
 from backburner.work.holder.launch import is_holder, shown_holder
-from backburner.work.process.mark import mark_for
 from backburner.work.process.tree import Tree
 
 _SAMPLE_S = 0.1
@@ -48,8 +47,7 @@ def processes_of(home: Home, task: Task) -> list[ProcessUse]:
     """Everything that a task runs, or has left behind; parents before their children."""
     if task.place is None or (task.state.terminal and not task.leftovers):
         return []
-    root = str(home.root)
-    tree = Tree(root, task.id, mark_for(root, task.id, task.attempt), task.place.cgroup)
+    tree = Tree(str(home.root), task.id, task.attempt, task.place.cgroup)
     found: dict[int, psutil.Process] = {}
     for pid in tree.members():
         with contextlib.suppress(psutil.Error):

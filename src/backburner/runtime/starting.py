@@ -18,7 +18,6 @@ from backburner.runtime.allowance import Allowances
 from backburner.work.process import cgroup, wrapper
 from backburner.work.process.identity import boot_id
 from backburner.work.process.launcher import Launcher
-from backburner.work.process.mark import mark_for
 from backburner.work.process.tree import Tree
 
 
@@ -46,21 +45,20 @@ class Starter:
 
     def tree(self, task_id: str, attempt: int) -> Tree:
         """Whatever such an attempt would have started."""
-        root = str(self._home.root)
         group = f"{self._groups}/{task_id}.{attempt}" if self._groups else None
-        return Tree(root, task_id, mark_for(root, task_id, attempt), group)
+        return Tree(str(self._home.root), task_id, attempt, group)
 
     def start(self, task: Task, launch: wrapper.Launch) -> Waiting:
         """OSError, ValueError or TypeError where that cannot be; then nothing is left of it."""
         folder = self._home.attempt(task.id, task.attempt)
         tree = self.tree(task.id, task.attempt)
-        mark, group = tree.mark, tree.cgroup
+        group = tree.cgroup
         if group is not None and not cgroup.make(group):
             group = None
         try:
             allowed = Allowance.of(task.spec)
             launcher = self._launcher if allowed == UNLIMITED else None  # it is larger than a shell
-            started = wrapper.start(folder, launch, mark=mark, cgroup=group, launcher=launcher)
+            started = wrapper.start(folder, launch, mark=tree.mark, cgroup=group, launcher=launcher)
             memory_group = self._allowances.impose(task, allowed, started, group)
         except (OSError, ValueError, TypeError):
             if group is not None:

@@ -13,7 +13,6 @@ import pytest
 from backburner.model.home import AttemptFolder
 from backburner.work.process import cgroup, wrapper
 from backburner.work.process.launcher import Launcher
-from backburner.work.process.mark import Mark, mark_for
 from backburner.work.process.tree import Tree
 from tests.faults.homes import home_of_module, shared_home
 from tests.faults.victims import is_running, unique_seconds
@@ -49,7 +48,6 @@ def start_wrapper(tmp_path: Path) -> Iterator[StartWrapper]:
         *argv: str,
         cwd: Path = tmp_path,
         environment: dict[str, str] | None = None,
-        mark: Mark | None = None,
         group: str | None = None,
         launcher: Launcher | None = None,
         **how: Any,
@@ -58,9 +56,9 @@ def start_wrapper(tmp_path: Path) -> Iterator[StartWrapper]:
         environment = {"PATH": os.environ["PATH"]} if environment is None else environment
         launch = wrapper.Launch(argv, str(cwd), environment, 0o022, 1024, **how)
         folder = AttemptFolder(str(tmp_path / task_id))
-        mark = mark or mark_for(str(tmp_path), task_id, 1)
-        waiting = wrapper.start(folder, launch, mark=mark, cgroup=group, launcher=launcher)
-        each = Started(waiting.pid, folder, Tree(str(tmp_path), task_id, mark, group))
+        tree = Tree(str(tmp_path), task_id, 1, group)
+        waiting = wrapper.start(folder, launch, mark=tree.mark, cgroup=group, launcher=launcher)
+        each = Started(waiting.pid, folder, tree)
         started.append(each)
         waiting.go()
         return each

@@ -9,7 +9,6 @@ import pytest
 
 from backburner.work.process import cgroup, wrapper
 from backburner.work.process.condition import Ended, inspect
-from backburner.work.process.mark import mark_for
 from tests.faults.victims import (
     children_of,
 )
@@ -64,10 +63,12 @@ def test_a_command_finds_everything_as_without_a_launcher(
     for each in (None, ready):
         started = start_wrapper(
             "sh", "-c", FACTS,
-            group=group, launcher=each, mark=mark_for("home", "task", 1), separate_stderr=True,
+            group=group, launcher=each, separate_stderr=True,
             environment={**PATH, "GIVEN": "a b\nc"},
         )  # fmt: skip
-        said.append(output_of(started).replace(started.folder.path, "FOLDER"))
+        text = output_of(started).replace(started.folder.path, "FOLDER")
+        assert str(started.tree.mark) in text
+        said.append(text.replace(str(started.tree.mark), "MARK"))
         assert Path(started.folder.stderr).read_text() == ""
     assert len(ready.launched) == 1
     assert said[0].splitlines() == said[1].splitlines()

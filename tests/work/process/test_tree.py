@@ -74,7 +74,7 @@ def test_x2_every_way_to_slip_away_leaves_a_sign(
     assert sleep in job.tree.members()
     assert job.tree.is_populated()
     home = job.tree.home
-    others = [Tree(home, "bg_another", mark_for(home, "bg_another", 1), None), job.tree]
+    others = [Tree(home, "bg_another", 1, None), job.tree]
     assert populated(others) == [job.tree]
     kill_all(job.tree)
     assert not is_running(sleep)
@@ -103,15 +103,30 @@ def test_x2_the_environment_alone_is_enough(start_wrapper: StartWrapper, tmp_pat
         wait_until(lambda: len(processes_with(seconds)) == 2)
         assert member.pid in job.tree.members()
         assert stranger.pid not in job.tree.members()  # the same id, and another home
-        unmarked = Tree(job.tree.home, job.tree.task_id, mark_for("/", "another", 1), None)
-        assert populated([unmarked]) == [unmarked]
+        next_one = Tree(job.tree.home, job.tree.task_id, 2, None)
+        assert populated([next_one]) == [next_one], "it does not say of which attempt it is"
         member.kill()
         member.wait()
-        assert populated([unmarked]) == [], "what carries another mark is another attempt's"
+        assert populated([next_one]) == [], "what carries a mark is of that attempt"
     finally:
         for process in (member, stranger):
             process.kill()
             process.wait()
+
+
+def test_x2_where_nothing_carries_a_mark_attempts_are_told_apart(tmp_path: Path) -> None:
+    """An administrator may have limited real-time work: the environment is all that is left."""
+    home, seconds = str(tmp_path), unique_seconds()
+    environment = {**os.environ, "BACKBURNER_HOME": home, "BACKBURNER_TASK_ID": "bg_one"}
+    second = subprocess.Popen(["sleep", seconds], env={**environment, "BACKBURNER_ATTEMPT": "2"})
+    try:
+        wait_until(lambda: processes_with(seconds))
+        first, its_own = Tree(home, "bg_one", 1, None), Tree(home, "bg_one", 2, None)
+        assert populated([first, its_own]) == [its_own]
+        assert (first.members(), its_own.members()) == ([], [second.pid])
+    finally:
+        second.kill()
+        second.wait()
 
 
 def test_x2_two_tasks_do_not_see_each_other(start: Callable[..., Started]) -> None:

@@ -21,7 +21,7 @@ from backburner.model.signals import Signal, SignalKind
 from backburner.model.values import value
 from backburner.work.channels.outcome import Delivered, Letter, Outcome, failed
 from backburner.work.process.identity import open_pidfd
-from backburner.work.process.mark import mark_for, marking_children
+from backburner.work.process.mark import marking_children
 from backburner.work.process.tree import Tree
 
 _TAIL_BYTES = 4096
@@ -113,10 +113,8 @@ class Run:
     """One delivery through a program."""
 
     def __init__(self, program: Program, letter: Letter, home: Home, *, limit_s: float) -> None:
-        root = str(home.root)
         name = f"delivery {letter.signal.key}"  # no id of a task has a blank
-        self._mark = mark_for(root, name, 1)
-        self._tree = Tree(root, name, self._mark, None)
+        self._tree = Tree(str(home.root), name, 1, None)
         self._program = program
         self._letter = letter
         self._limit_s = limit_s
@@ -130,7 +128,7 @@ class Run:
         try:
             with (
                 _readable(self._letter.signal_json() + b"\n") as given,
-                marking_children(self._mark),
+                marking_children(self._tree.mark),
             ):
                 self._process = subprocess.Popen(
                     self._program.argv,

@@ -1,11 +1,12 @@
 """Everything that a task has started, and the end of all of it.
 
-A process belongs to a task when it is in the task's cgroup, carries the task's mark, or has the
-task's id in its environment: the union, because each sign can be lost in its own way. Signals go
-through descriptors that were opened before the signs were read, so a recycled pid is never hit.
+A process belongs to an attempt when it is in the attempt's cgroup, carries its mark, or has its
+name in its environment: the union, because each sign can be lost in its own way. Signals go through
+descriptors that were opened before the signs were read, so a recycled pid is never hit.
 """
 
 import contextlib
+import itertools
 import os
 import signal
 from collections.abc import Iterable, Iterator
@@ -13,7 +14,11 @@ from collections.abc import Iterable, Iterator
 from backburner.model.values import value
 from backburner.work.process import cgroup
 from backburner.work.process.identity import is_zombie, open_pidfd, read_proc
-from backburner.work.process.mark import Mark, mark_of
+from backburner.work.process.mark import Mark, mark_for, mark_of
+
+Name = tuple[str, str, str]
+"""Home, task and attempt as an environment has them: ids that people choose may be the same in two
+homes."""
 
 
 @value
@@ -22,8 +27,13 @@ class Tree:
 
     home: str
     task_id: str
-    mark: Mark
+    attempt: int
     cgroup: str | None
+
+    @property
+    def mark(self) -> Mark:
+        """What each of them carries, where one may be set."""
+        return mark_for(self.home, self.task_id, self.attempt)
 
     def is_populated(self) -> bool:
         """Whether anything of it runs. Asked at every end: only the cgroup where there is one."""
@@ -37,24 +47,30 @@ class Tree:
         An empty answer is a proof.
         """
         found: set[int] = set()
+        mark = self.mark
         for fresh in _everybody():
             if self.cgroup is not None:
                 found.update(cgroup.members(self.cgroup))
-            found.update(int(name) for name in fresh if self._carries_sign(name))
+            found.update(int(name) for name in fresh if self._carries_sign(name, mark))
             found.discard(os.getpid())
             if alive := [pid for pid in found if not is_zombie(pid)]:
                 return sorted(alive)
         return []
 
-    def _carries_sign(self, pid: str) -> bool:
-        if mark_of(pid) == self.mark:
-            return True
-        return (self.home, self.task_id) in _named_by(pid)
+    def _carries_sign(self, pid: str, mark: Mark) -> bool:
+        carried = mark_of(pid)
+        # Who carries another mark is another attempt's, whatever its environment says.
+        return carried == mark if carried is not None else bool(_named_by(pid) & self.names)
+
+    @property
+    def names(self) -> set[Name]:
+        """How the environment of one of them may call it."""
+        return {(self.home, self.task_id, number) for number in (str(self.attempt), "")}
 
     def _still_member(self, pid: int) -> bool:
         if self.cgroup is not None and pid in cgroup.members(self.cgroup):
             return True
-        return self._carries_sign(str(pid))
+        return self._carries_sign(str(pid), self.mark)
 
     def _opened(self) -> Iterator[int]:
         """A descriptor for each process of the tree; the caller closes them."""
@@ -102,7 +118,7 @@ class Tree:
 def populated(trees: Iterable[Tree]) -> list[Tree]:
     """Those of which something runs: one look at all processes, however many are asked about."""
     marks: set[Mark] = set()
-    names: set[tuple[str, str]] = set()
+    names: set[Name] = set()
     for fresh in _everybody():
         for pid in fresh:
             if (mark := mark_of(pid)) is None:
@@ -113,7 +129,7 @@ def populated(trees: Iterable[Tree]) -> list[Tree]:
         tree
         for tree in trees
         if tree.mark in marks
-        or (tree.home, tree.task_id) in names
+        or tree.names & names
         or (tree.cgroup is not None and cgroup.is_populated(tree.cgroup))
     ]
 
@@ -130,15 +146,18 @@ def _everybody() -> Iterator[set[str]]:
         yield fresh
 
 
-def _named_by(pid: str) -> set[tuple[str, str]]:
-    """The home and the task in the environment of a process: ids that people choose may be the same
+def _named_by(pid: str) -> set[Name]:
+    """What the environment of a process says that it belongs to: several where it says so more than
 
-    in two homes. Several where a program says so several times.
+    once. An attempt that is not named may be any: this is a sign for those who have lost others.
     """
     environment = read_proc(pid, "environ")
     if b"BACKBURNER_TASK_ID=" not in environment:
         return set()
     said = [line.partition(b"=") for line in environment.split(b"\0")]
-    homes = [os.fsdecode(text) for name, _, text in said if name == b"BACKBURNER_HOME"]
-    tasks = [os.fsdecode(text) for name, _, text in said if name == b"BACKBURNER_TASK_ID"]
-    return {(home, task) for home in homes for task in tasks}
+
+    def values(of: str) -> list[str]:
+        return [os.fsdecode(value) for name, _, value in said if name == of.encode()]
+
+    homes, tasks = values("BACKBURNER_HOME"), values("BACKBURNER_TASK_ID")
+    return set(itertools.product(homes, tasks, values("BACKBURNER_ATTEMPT") or [""]))

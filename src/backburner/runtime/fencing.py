@@ -13,6 +13,8 @@ from backburner.model.home import Home
 from backburner.work.process.tree import Tree, populated
 
 _KILL_AGAIN_S = 0.05
+_LONGEST_S = 5.0
+"""Who is not gone by then is held by the kernel, or is another user's by now."""
 
 
 async def end_fenced_off(
@@ -21,26 +23,35 @@ async def end_fenced_off(
     tree_of: Callable[[str, int], Tree],
     report: Callable[[str], None],
 ) -> None:
-    """End all that runs of attempts of this home that are none of ``ours``: ids and numbers.
+    """End all that runs of attempts of this home that are none of ``ours`` (ids and numbers).
 
-    A shell that has ended says nothing of what it has left behind.
+    Returns when nothing is left. A shell that has ended says nothing of what it has left behind.
     """
     names: list[str] = []
     with contextlib.suppress(FileNotFoundError):
         names = os.listdir(home.tasks)
-    others = {
-        tree_of(task_id, int(attempt)): attempt
-        for task_id, _, attempt in (name.rpartition(".") for name in names)
+    attempts = (name.rpartition(".") for name in names)
+    others = [
+        tree_of(task_id, int(attempt))
+        for task_id, _, attempt in attempts
         if attempt.isdigit() and (task_id, int(attempt)) not in ours
-    }
-    for tree in await asyncio.to_thread(populated, others):
-        report(f"{tree.task_id}: attempt {others[tree]} is over, and is ended here")
-        await _end(tree)
+    ]
+    running = await asyncio.to_thread(populated, others)
+    for tree in running:
+        report(f"{tree.task_id}: attempt {tree.attempt} is over, and is ended here")
+    await asyncio.gather(*(_end(tree, report) for tree in running))
 
 
-async def _end(tree: Tree) -> None:
-    while tree.members():
-        for fd in tree.kill():
+async def _end(tree: Tree, report: Callable[[str], None]) -> None:
+    pause = _KILL_AGAIN_S
+    told = False
+    while left := await asyncio.to_thread(tree.members):
+        if pause == _LONGEST_S and not told:
+            pids = ", ".join(map(str, left))
+            report(f"{tree.task_id}: of attempt {tree.attempt} this cannot be ended yet: {pids}")
+            told = True
+        for fd in await asyncio.to_thread(tree.kill):
             os.close(fd)
-        await asyncio.sleep(_KILL_AGAIN_S)
+        await asyncio.sleep(pause)
+        pause = min(pause * 2, _LONGEST_S)
     tree.dissolve()

@@ -205,7 +205,7 @@ class Job:
             watched = self.tree.kill()
             await self._gone(watched, _KILL_AGAIN_S, heed_bell=False)
             rounds += 1
-            if rounds == 10:  # noqa: PLR2004 - ten seconds of KILL: the kernel itself holds them
+            if rounds == _KILLS_BEFORE_WORD:
                 self._chronicle.say(
                     f"{len(watched)} of its processes cannot be ended yet: the kernel holds them"
                 )

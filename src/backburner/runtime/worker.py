@@ -7,7 +7,7 @@ also when the disk is full for a while.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
 
 from backburner.model import clock
 from backburner.model.ending import Ending
@@ -42,12 +42,13 @@ from backburner.store.protocol import Facts, Store
 from backburner.work import handover, shell
 from backburner.work.process import condition
 from backburner.work.process.identity import boot_id
-from backburner.work.process.mark import mark_for
 from backburner.work.process.tree import Tree
 
 _RETRY_FIRST_S = 0.05
 _RETRY_LONGEST_S = 5.0
 _LOOK_EVERY_S = 1.0
+_FENCING_S = 5.0
+"""What is over is ended before anything else begins, unless it cannot be ended."""
 _HEEDED = (EventKind.STOP_REQUESTED, EventKind.ANSWERED, EventKind.SENT)
 """What others do to a job that has to be handed on to it."""
 
@@ -66,6 +67,8 @@ class ProcessWorker:
         self._jobs: dict[str, Job] = {}
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._forsaken: set[str] = set()
+        self._beside: dict[str, asyncio.Task[None]] = {}
+        """By task, ends of what others have ended."""
         self._early: set[str] = set()
         """Of those that are being started: what others did to these is to be looked at then."""
         self._put_off = False
@@ -109,7 +112,8 @@ class ProcessWorker:
         active = await self._store.kept()
         if self._home.shared:
             ours = {(task.id, task.attempt) for task in active}
-            await end_fenced_off(self._home, ours, self._starter.tree, self._report)
+            ending = end_fenced_off(self._home, ours, self._starter.tree, self._report)
+            await asyncio.wait([self._do_beside("", ending)], timeout=_FENCING_S)
         self._starter.sweep(active)
         await discard_unneeded(self._store, self._home)
         for task in active:
@@ -173,8 +177,22 @@ class ProcessWorker:
         jobs = dict(self._jobs)  # before the look at the record, which knows of all these then
         ours = {(task.id, task.attempt) for task in await self._store.kept()}
         for task_id, job in jobs.items():
-            if (task_id, job.task.attempt) not in ours:
-                await job.end_tree(0)
+            if (task_id, job.task.attempt) not in ours and task_id not in self._beside:
+                self._do_beside(task_id, job.end_tree(0))
+
+    def _do_beside(self, name: str, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        """What may take as long as the kernel likes."""
+
+        async def guarded() -> None:
+            try:
+                await work
+            except OSError as error:
+                self._report(f"{name or 'what is over'} could not be ended: {error}")
+            finally:
+                del self._beside[name]
+
+        self._beside[name] = asyncio.create_task(guarded())
+        return self._beside[name]
 
     def look_again(self) -> None:
         """End the present wait for a reason to look."""
@@ -207,9 +225,10 @@ class ProcessWorker:
     async def close(self) -> None:
         """Let go. The jobs go on."""
         self._unsubscribe()
-        for busy in self._busy.values():
-            busy.cancel()
-        await asyncio.gather(*self._busy.values(), return_exceptions=True)
+        under_way = [*self._busy.values(), *self._beside.values()]
+        for each in under_way:
+            each.cancel()
+        await asyncio.gather(*under_way, return_exceptions=True)
         self._logs.close()
         self._starter.close()
 
@@ -339,8 +358,7 @@ class ProcessWorker:
 
     def _job(self, task: Task, *, pid: int | None, ours: bool) -> Job:
         assert task.place is not None
-        root = str(self._home.root)
-        tree = Tree(root, task.id, mark_for(root, task.id, task.attempt), task.place.cgroup)
+        tree = Tree(str(self._home.root), task.id, task.attempt, task.place.cgroup)
         folder = self._home.attempt(task.id, task.attempt)
         job = Job(task, folder, tree, Entry(self._scribe, task), pid=pid, ours=ours)
         self._jobs[task.id] = job

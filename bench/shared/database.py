@@ -84,10 +84,10 @@ class Database:
     def cpu_of(self, client: str, *, writing: bool | None = None) -> float:
         """Of the connections that a client has at present; of those that write, or of the others.
 
-        What a writer has said last is a commit.
+        What a writer has said last is a commit, or the one statement that is a whole change.
         """
         found = self._connection.execute(
-            "SELECT pid, query LIKE '%%INTO commitment%%' FROM pg_stat_activity"
+            "SELECT pid, query ~ 'INTO commitment|_at_once' FROM pg_stat_activity"
             " WHERE datname = %s AND application_name LIKE %s",
             (self.name, client),
         ).fetchall()

@@ -14,7 +14,7 @@ from backburner import Backburner, EventKind, StoreAway, Task, TimeIsUp
 from backburner.cli.commands.logs import command as logs_command
 from backburner.cli.commands.wait import command as wait_command
 from backburner.cli.following import Reading, follow
-from backburner.model.states import State
+from backburner.model.states import ErrorKind, State
 from backburner.store.postgres import reader, writer
 from tests.nodes.conftest import NewWorker
 from tests.nodes.workers import WorkerProcess
@@ -86,6 +86,49 @@ async def test_e11_a_database_that_was_away_for_long_makes_nobody_dead(
         await task.wait(timeout=60)
         assert (task.state, task.record.attempt) == (State.SUCCEEDED, 1), [each() for each in said]
     assert len(await session.told()) == 3
+
+
+async def test_e11_a_clock_that_jumps_makes_nobody_dead(
+    bb: Backburner, two_workers: tuple[str, list[WorkerProcess]], new_home: Callable[[], Path]
+) -> None:
+    """As a machine that was suspended with the database on it finds it: everybody was last heard of
+
+    long ago. Who is dead is found all the same, before it and after it.
+    """
+    address = two_workers[0]
+    session = bb.session("chat")
+    await bb.set_queue("lost", 5)
+    third = WorkerProcess(address, new_home(), "--dead-after", str(DEAD_AFTER_S), "--queue", "lost")
+
+    async def is_found_dead() -> None:
+        task = await session.run("sleep 3600", queue="lost")
+        await wait_until_async(lambda: has_begun(task))
+        third.kill()
+        await task.wait(timeout=60)
+        assert task.error is not None
+        assert task.error.kind is ErrorKind.ORPHANED
+
+    await is_found_dead()
+    third.start()
+    tasks = [await session.run("sleep 3600") for _ in range(6)]
+    for task in tasks:
+        await wait_until_async(partial(has_begun, task))
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(
+            "UPDATE backburner.node SET seen_at = seen_at - interval '1 hour'; "
+            "UPDATE backburner.procrastinate_workers "
+            "SET last_heartbeat = last_heartbeat - interval '1 hour'"
+        )
+    await is_found_dead()
+    third.start()
+    assert [(await task.refresh()).state for task in tasks] == [State.RUNNING] * len(tasks)
+    for task in tasks:
+        await task.stop(force=True)
+    third.leave()
+
+
+async def has_begun(task: Task) -> bool:
+    return (await task.refresh()).state is State.RUNNING
 
 
 @pytest.mark.usefixtures("impatient")

@@ -1,24 +1,61 @@
 """Whether this machine may say of others that they are dead.
 
 Who was out of touch with the database itself has heard of nobody meanwhile, and neither have the
-others where it was the database that was gone: each then has its time to be heard of again.
+others where it was the database that was gone: each then has its time to be heard of again. And
+whoever seems dead is looked at twice, a few of its beats apart: a machine that was suspended with
+the database on it, or a clock that was set, makes everybody seem dead at once.
 """
 
-import time
+from collections.abc import Callable, Sequence
+
+from backburner.model import clock
+from backburner.store.engine import Job, Silence
+
+_A_FEW_BEATS = 1 / 3
+"""Of the time after which one is dead: it would have been heard of twice."""
 
 
 class Contact:
-    """How long it has lasted."""
+    """How long it has lasted without a break, and who has seemed dead meanwhile."""
 
-    def __init__(self, silent_s: float) -> None:
-        """A machine is dead that was silent for so long."""
-        self._silent_s = silent_s
-        self._begin = self._last = time.monotonic()
+    def __init__(self, silent_s: float, breaks: Callable[[], int]) -> None:
+        """This machine is dead itself when it was silent for so long. ``breaks`` grows with each
 
-    def holds(self) -> bool:
-        """The database has answered just now: has it for long enough, without a break?"""
-        now = time.monotonic()
-        if now - self._last > self._silent_s / 2:
-            self._begin = now
+        loss of the database.
+        """
+        self.silent_s = silent_s
+        self._breaks = breaks
+        self._suspects: dict[Job, float] = {}
+        """Since when."""
+        self._begin_anew(_now_s())
+
+    def _begin_anew(self, now: float) -> None:
+        self._begin = self._last = now
+        self._broken = self._breaks()
+        self._suspects.clear()
+
+    def lasted_s(self) -> float:
+        """The database has answered just now, or is about to be asked. For how long does it?"""
+        now = _now_s()
+        if now - self._last > self.silent_s / 2 or self._breaks() != self._broken:
+            self._begin_anew(now)
         self._last = now
-        return now - self._begin >= self._silent_s
+        return now - self._begin
+
+    def dead(self, silent: Sequence[Silence]) -> list[Job]:
+        """Whose worker is dead beyond doubt, of those that a look has found silent."""
+        before = self.lasted_s()  # first: it may have broken while that look was waited for
+        now = self._begin + before
+        suspects = {each.job: self._suspects.get(each.job, now) for each in silent}
+        self._suspects = suspects
+        dead = (
+            each.job
+            for each in silent
+            if each.dead and now - suspects[each.job] >= each.silent_s * _A_FEW_BEATS
+        )
+        return [*dict.fromkeys(dead)]  # one may be silent in two ways
+
+
+def _now_s() -> float:
+    """Goes on while a machine is suspended, as the database's clock does."""
+    return clock.boot_now() / clock.SECOND

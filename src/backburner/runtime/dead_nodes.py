@@ -30,15 +30,16 @@ _ASKED_TO_STOP = "somebody asked for its end, and nobody knows whether that came
 async def see_to_the_dead(
     store: NodeStore,
     home: Home,
-    silent_s: float,
+    contact: Contact,
     own: Collection[tuple[str, int]],
     report: Callable[[str], None],
 ) -> None:
     """Once. ``own`` are the attempts of this process, which lives, whatever its heart says."""
-    stalled = [job for job in await store.stalled(silent_s) if (job.task, job.attempt) not in own]
-    for job in stalled:
+    dead = contact.dead(await store.silent(contact.silent_s, contact.lasted_s()))
+    theirs = [job for job in dead if (job.task, job.attempt) not in own]
+    for job in theirs:
         await _take_from_the_dead(store, job, report)
-    if stalled:
+    if theirs:
         await stop_left_children(store, home)  # of agents that ended with their node
         await store.forget_nodes()
 
@@ -50,16 +51,14 @@ async def keep_seeing_to_the_dead(
 
     ``look`` is what else it looks at now and then.
     """
-    contact = Contact(silent_s)
+    contact = Contact(silent_s, lambda: store.breaks)
     while True:
         await asyncio.sleep(silent_s / 3)
         with contextlib.suppress(StoreError):
             await store.check_format()
             await look()
-            if not contact.holds():
-                continue
             own = {(task.id, task.attempt) for task in await store.kept()}
-            await see_to_the_dead(store, home, silent_s, own, _log.warning)
+            await see_to_the_dead(store, home, contact, own, _log.warning)
 
 
 async def take_over(store: NodeStore, home: Home, report: Callable[[str], None]) -> None:

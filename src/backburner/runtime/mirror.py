@@ -61,7 +61,7 @@ class Copier:
         self._at_work = at_work
         self._report = report
         self._logs: dict[_Attempt, _Log] = {}
-        self._reached = store.times_reached
+        self._reached = store.breaks
         self._all_copied_at = time.monotonic()
         store.before_end.append(self._copy_last)
 
@@ -81,8 +81,8 @@ class Copier:
 
     def _doubt(self) -> None:
         """Where the database was lost for a moment: what it was told last it may not have."""
-        if self._reached != self._store.times_reached:
-            self._reached = self._store.times_reached
+        if self._reached != self._store.breaks:
+            self._reached = self._store.breaks
             for log in self._logs.values():
                 log.doubted = True
 

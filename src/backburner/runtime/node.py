@@ -295,14 +295,14 @@ async def _be_the_only_one(
 async def _is_elsewhere(store: NodeStore, report: Callable[[str], None]) -> bool:
     """Whether somebody who lives has our name: it is heard of again before long."""
     while True:
-        reached = store.times_reached
+        reached = store.breaks
         before = await insist(store.seen_itself, report)
         if before is None or not before.alive:
             return False
         pause = before.node.silent_s / BEATS * 2
         await asyncio.sleep(pause)
         after = await insist(store.seen_itself, report)
-        if store.times_reached == reached:  # else nobody could be heard of
+        if store.breaks == reached:  # else nobody could be heard of
             return after is not None and after.silent_for_s < pause
 
 

@@ -296,18 +296,16 @@ class Station:
 
     async def _see_to_others(self) -> None:
         """Again and again."""
-        contact = Contact(self._node.silent_s)
+        silent_s = self._node.silent_s
+        contact = Contact(silent_s, lambda: self._store.breaks)
         while True:
-            await asyncio.sleep(self._node.silent_s / BEATS)
+            await asyncio.sleep(silent_s / BEATS)
             try:
                 await self._store.check_format()
                 await self._be_heard_of()
                 await self._crew.end_what_is_lost()
                 own = {(task.id, task.attempt) for task in await self._store.kept()}
-                if contact.holds():
-                    await see_to_the_dead(
-                        self._store, self._home, self._node.silent_s, own, self._report
-                    )
+                await see_to_the_dead(self._store, self._home, contact, own, self._report)
             except Exception as error:  # noqa: BLE001 - the next look may do
                 self._report(f"dead nodes: {type(error).__name__}: {error}")
 

@@ -32,6 +32,17 @@ class Job:
         return f"{self.task}:{self.attempt}"
 
 
+@value
+class Silence:
+    """A job whose worker was not heard of for a while."""
+
+    job: Job
+    silent_s: float
+    """After so long it is dead."""
+    dead: bool
+    """It was that long; else two thirds of it."""
+
+
 def route_of_queue(name: str) -> str:
     """Where tasks of a queue go; the database says the same of each task (`task.route`)."""
     return _short(name)
@@ -83,9 +94,10 @@ class Engine(Protocol):
         """Nobody is to take them any more; what was taken is left to its worker."""
         ...
 
-    def stalled(self, read: Asked, silent_s: float) -> list[Job]:
-        """What workers have that are dead: not heard of for as long as each of them has said, or
+    def silent(self, read: Asked, silent_s: float, contact_s: float) -> list[Silence]:
+        """What workers have that are dead, or may be soon: not heard of for as long as each of them
 
-        for so long where it has said nothing.
+        has said, or for ``silent_s`` where it has said nothing. Whoever asks has been in touch with
+        the database for ``contact_s``, and hears of nobody who has longer than that.
         """
         ...

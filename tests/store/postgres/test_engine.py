@@ -4,6 +4,7 @@ The workers here are Procrastinate's own.
 """
 
 import asyncio
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -17,10 +18,10 @@ from backburner.model.node import Node, NodeKind
 from backburner.model.order import Order
 from backburner.model.states import State
 from backburner.model.task import Task
-from backburner.store.engine import Job
+from backburner.store.engine import Job, Silence
 from backburner.store.postgres.connection import connect, conninfo, settings
 from backburner.store.postgres.engine import TASK, Procrastinate
-from backburner.store.postgres.node import open_node
+from backburner.store.postgres.node import NodeStore, open_node
 from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.store import PostgresStore
 from tests.store.conformance.making import ADA, ENDINGS, PLACE, PLENTY, get, new_task, queued
@@ -33,6 +34,11 @@ _JOBS = """SELECT args ->> 'task', (args ->> 'attempt')::bigint, queue_name, sta
 
 def jobs(address: str) -> list[tuple[Any, ...]]:
     return run(address, _JOBS)
+
+
+async def dead(store: NodeStore, silent_s: float, contact_s: float = math.inf) -> list[Job]:
+    """What is with workers that are dead, for somebody who was in touch for so long."""
+    return [each.job for each in await store.silent(silent_s, contact_s) if each.dead]
 
 
 async def test_x10_a_task_and_its_job_are_written_together(
@@ -193,9 +199,12 @@ async def test_x10_workers_of_procrastinate_get_each_attempt_once(
         await queued(store, "bg_stuck")
         await wait_until_async(lambda: ("bg_stuck", 1) in taken)
         with connect(address) as connection:
-            stalled = Procrastinate().stalled(Statements(connection), 3600)
-            assert stalled == [], "its worker lives"
-            assert Procrastinate().stalled(Statements(connection), 0) == [Job("bg_stuck", 1)]
+            stuck = Job("bg_stuck", 1)
+            silent = Procrastinate().silent(Statements(connection), 3600, 3600)
+            assert stuck not in [each.job for each in silent], "its worker lives"
+            run(address, "UPDATE node SET silent_s = 0.001")
+            silent = Procrastinate().silent(Statements(connection), 3600, 3600)
+            assert Silence(stuck, 0.001, dead=True) in silent
     finally:
         for each in running:
             each.cancel()
@@ -225,8 +234,8 @@ async def test_x2_a_job_that_was_fetched_by_an_answer_which_nobody_heard_is_give
     task = await queued(store)
     fetched = Job(task.id, 1)
     run(address, "SELECT procrastinate_fetch_job_v2(NULL, NULL)")
-    assert await store.stalled(3600) == [], "the answer may be on its way"
-    assert await store.stalled(0) == [fetched]
+    assert await dead(store, 3600) == [], "the answer may be on its way"
+    assert await dead(store, 0) == [fetched]
     assert await store.give_back(fetched)
     assert jobs(address) == [(task.id, 1, "default", "todo")]
     await store.close()
@@ -242,11 +251,48 @@ async def test_e11_what_is_with_a_node_that_nobody_knows_is_not_forgotten(
     assert await store.take(Job(task.id, 1)) is not None
     if begun:
         assert await store.claim(task.id, 1, PLACE) is not None
-    assert await store.stalled(3600) == [], "it may be about to say who it is"
-    assert await store.stalled(0) == [Job(task.id, 1)]
+    assert await dead(store, 3600) == [], "it may be about to say who it is"
+    assert await dead(store, 0) == [Job(task.id, 1)]
     await store.put_node(Node("nd_1", NodeKind.WORKER, "here", 1, silent_s=3600), 7)
-    assert await store.stalled(0) == []
+    assert await dead(store, 0) == []
     assert (await store.is_known(7), await store.is_known(8)) == (True, False)
+    await store.close()
+
+
+async def test_x2_what_was_let_in_and_has_no_job_is_given_to_the_engine_anew(address: str) -> None:
+    """Its worker left while the database was away, and Procrastinate then forgot the job."""
+    store = await open_node(address, "nd_1")
+    task, other = await queued(store), await queued(store)
+    run(address, "SELECT procrastinate_fetch_job_v2(NULL, NULL)")
+    run(address, "DELETE FROM procrastinate_jobs WHERE status = 'doing'")
+    assert await dead(store, 30, contact_s=29) == [], "nobody says so after an outage"
+    assert await dead(store, 30) == [Job(task.id, 1)]
+    assert await store.give_back(Job(task.id, 1))
+    assert sorted(job[0] for job in jobs(address)) == sorted((task.id, other.id))
+    assert await dead(store, 30) == []
+    await store.close()
+
+
+async def test_e11_each_has_its_own_time_to_be_heard_of_after_an_outage(address: str) -> None:
+    """Whoever looks may give itself less, or more."""
+    store = await open_node(address, "nd_1")
+    for number, silent_s in enumerate((2, 60)):
+        name = f"nd_{number}"
+        each = await open_node(address, name)
+        task = await queued(each)
+        run(address, "SELECT procrastinate_fetch_job_v2(NULL, NULL)")
+        await each.put_node(Node(name, NodeKind.WORKER, "here", 1, silent_s=silent_s), 0)
+        assert await each.take(Job(task.id, 1)) is not None
+        await each.close()
+    seen = "UPDATE node SET seen_at = clock_timestamp() - silent_s * interval '1 second' * {}"
+    run(address, seen.format(0.5))
+    assert await store.silent(30, math.inf) == []
+    run(address, seen.format(0.8))
+    assert [(each.silent_s, each.dead) for each in await store.silent(30, 59)] == [(2, False)]
+    run(address, seen.format(1.2))
+    found = [await store.silent(30, contact_s) for contact_s in (1, 59, 61)]
+    assert [sorted(each.silent_s for each in silent) for silent in found] == [[], [2], [2, 60]]
+    assert all(each.dead for silent in found for each in silent)
     await store.close()
 
 
@@ -257,14 +303,14 @@ async def test_x2_jobs_of_which_nothing_is_left_are_closed(address: str) -> None
     node = Node("nd_1", NodeKind.WORKER, "here", 1, silent_s=3600)
     await store.put_node(node, 0)
     assert await store.take(Job(task.id, 1)) is not None
-    assert await store.stalled(0) == [], "each says for itself when it is dead"
+    assert await dead(store, 0) == [], "each says for itself when it is dead"
     await store.put_node(replace(node, silent_s=1e-6), 0)
-    assert await store.stalled(3600) == [Job(task.id, 1)], "as if its node were dead"
+    assert await dead(store, 3600) == [Job(task.id, 1)], "as if its node were dead"
     await store.claim(task.id, 1, PLACE)
     await store.finish(task.id, 1, ENDINGS["exit"])
-    assert await store.stalled(0) == [Job(task.id, 1)]
+    assert await dead(store, 0) == [Job(task.id, 1)]
     await store.close_job(Job(task.id, 1))
-    assert (jobs(address), await store.stalled(0)) == ([], [])
+    assert (jobs(address), await dead(store, 0)) == ([], [])
     await store.close()
 
 

@@ -6,7 +6,7 @@ Only functions and queries of Procrastinate's own schema are used.
 
 from collections.abc import Sequence
 
-from backburner.store.engine import Asked, Job
+from backburner.store.engine import Asked, Job, Silence
 from backburner.store.record.rows import to_json
 from backburner.store.record.transaction import Statements
 
@@ -32,7 +32,8 @@ class Procrastinate:
         """See Engine.cancel."""
         run.rows("jobs_cancel", job_keys=to_json([job.key for job in jobs]))
 
-    def stalled(self, read: Asked, silent_s: float) -> list[Job]:
-        """See Engine.stalled."""
-        rows = read.rows("jobs_stalled", name=TASK, silent_s=float(silent_s))
-        return [Job(task, attempt) for task, attempt in rows]
+    def silent(self, read: Asked, silent_s: float, contact_s: float) -> list[Silence]:
+        """See Engine.silent."""
+        times = {"silent_s": float(silent_s), "contact_s": float(contact_s)}
+        rows = read.rows("jobs_silent", name=TASK, **times)
+        return [Silence(Job(task, attempt), *how) for task, attempt, *how in rows]

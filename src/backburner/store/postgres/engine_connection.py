@@ -5,7 +5,7 @@ silently: one that says no more that it lives would be taken for dead with all t
 here every question is asked until there is an answer.
 
 A question that is asked again may have been answered before. A job that was fetched by an answer
-that nobody heard is found by `jobs_stalled`; to say twice that one lives changes nothing, and so
+that nobody heard is found by `jobs_silent`; to say twice that one lives changes nothing, and so
 here does ending a job twice.
 """
 

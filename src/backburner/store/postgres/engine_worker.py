@@ -26,7 +26,7 @@ _LETS_GO_S = 1.0
 
 _FORGOTTEN_S = 86400.0
 """Procrastinate forgets workers of its own that were silent for so long. Which of ours are dead
-is said by each of them, and asked by `Engine.stalled`."""
+is said by each of them, and asked by `Engine.silent`."""
 
 
 _FETCH = f"""

@@ -22,7 +22,7 @@ from backburner.model.questions import Question
 from backburner.model.states import Kind, State
 from backburner.model.task import Place, Task
 from backburner.model.values import value
-from backburner.store.engine import Job
+from backburner.store.engine import Job, Silence
 from backburner.store.news import News
 from backburner.store.postgres.admission import let_in
 from backburner.store.postgres.claiming import Claimer, NotAnswered
@@ -139,9 +139,9 @@ class NodeStore(PostgresStore):
             await self._count("node_name_take", id=self._node, holder=holder, hold_s=hold_s)
         )
 
-    async def stalled(self, silent_s: float) -> list[Job]:
-        """What is with nodes that are dead; see Engine.stalled."""
-        return await self._look(lambda read: Procrastinate().stalled(read, silent_s))
+    async def silent(self, silent_s: float, contact_s: float) -> list[Silence]:
+        """What is with nodes that are dead, or may be soon; see Engine.silent."""
+        return await self._look(lambda read: Procrastinate().silent(read, silent_s, contact_s))
 
     async def begin_again(self) -> None:
         """An earlier process of this node is dead: it fetches nothing more, and what it had fetched

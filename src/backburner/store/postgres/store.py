@@ -55,9 +55,9 @@ class PostgresStore(Record, Mirror, Nodes, Inputs, Attachments, Secrets):
         return True
 
     @property
-    def times_reached(self) -> int:
-        """It grows when the database was lost for a moment, in which it may have crashed."""
-        return self._listener.times
+    def breaks(self) -> int:
+        """It grows when the database is lost, and when it is there again: it may have crashed."""
+        return self._listener.breaks
 
     @property
     def outdated(self) -> bool:

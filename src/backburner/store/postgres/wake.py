@@ -48,8 +48,8 @@ class Listener:
         self._address = address
         self._changed = changed
         self._outage = outage
-        self.times = 0
-        """How often it has begun to listen: once more for each connection that was lost."""
+        self.breaks = 0
+        """It grows with each connection that is made or lost."""
         self._lost_at: float | None = None
         self._told = False
         self._listens = asyncio.Event()
@@ -70,7 +70,7 @@ class Listener:
 
     def _heard(self, notice: Notify | None) -> None:
         if notice is None:
-            self.times += 1
+            self.breaks += 1
             self._listens.set()
             self._lost_at = None
             self._changed(0, None)
@@ -84,6 +84,7 @@ class Listener:
         now = asyncio.get_running_loop().time()
         if self._lost_at is None:
             self._lost_at = now
+            self.breaks += 1
         if not self._told and now - self._lost_at > _OUTAGE_S:
             self._told = True
             known = isinstance(error, psycopg.Error)

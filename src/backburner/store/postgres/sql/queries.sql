@@ -763,34 +763,48 @@ RETURNING id, attempt;
 SELECT procrastinate_cancel_job_v1(id, false, true) FROM procrastinate_jobs
 WHERE queueing_lock = ANY(:job_keys::text[]) AND status = 'todo';
 
--- name: jobs_stalled
+-- name: jobs_silent
 -- What is with nodes that have not said for a while that they live, or that nobody knows; what was sent to such a node,
 -- which has not taken it; what somebody was given who did not take it either, dead or because the
--- answer did not arrive; and jobs of which nothing is left.
-WITH dead AS (
-    SELECT n.id FROM node n LEFT JOIN procrastinate_workers w ON w.id = n.worker
+-- answer did not arrive; what was let in and has no job (who had it left while the database was away);
+-- and jobs of which nothing is left. Each with the time after which it is dead, and whether it is.
+WITH silent AS (
+    SELECT n.id, n.silent_s, clock_timestamp() - greatest(w.last_heartbeat, n.seen_at) AS since
+    FROM node n LEFT JOIN procrastinate_workers w ON w.id = n.worker
     WHERE greatest(w.last_heartbeat, n.seen_at)
-          < clock_timestamp() - n.silent_s * interval '1 second')
-SELECT t.id, t.attempt FROM task t JOIN dead ON dead.id = t.node
+          < clock_timestamp() - n.silent_s * interval '1 second' * 2 / 3
+      AND n.silent_s <= :contact_s)
+SELECT t.id, t.attempt, silent.silent_s, since > silent_s * interval '1 second'
+FROM task t JOIN silent ON silent.id = t.node
 WHERE t.node IS NOT NULL AND t.finished_at IS NULL
 UNION
-SELECT t.id, t.attempt FROM task t
+SELECT t.id, t.attempt, silent_s, since > silent_s * interval '1 second'
+FROM task t JOIN silent ON silent.id = t.sent_to
 WHERE t.sent_to IS NOT NULL AND t.state = 'queued' AND t.node IS NULL AND t.let_in = t.attempt
-  AND (EXISTS (SELECT 1 FROM dead WHERE dead.id = t.sent_to)
-       OR NOT EXISTS (SELECT 1 FROM node n WHERE n.id = t.sent_to AND NOT n.draining))
 UNION
-SELECT t.id, t.attempt FROM task t
-WHERE t.node IS NOT NULL AND t.finished_at IS NULL
+SELECT t.id, t.attempt, :silent_s::double precision, true FROM task t
+WHERE t.sent_to IS NOT NULL AND t.state = 'queued' AND t.node IS NULL AND t.let_in = t.attempt
+  AND :silent_s <= :contact_s
+  AND NOT EXISTS (SELECT 1 FROM node n WHERE n.id = t.sent_to AND NOT n.draining)
+UNION
+SELECT t.id, t.attempt, :silent_s, true FROM task t
+WHERE t.node IS NOT NULL AND t.finished_at IS NULL AND :silent_s <= :contact_s
   AND t.started_at < extract(epoch FROM clock_timestamp()) * 1000000 - :silent_s * 1000000
   AND NOT EXISTS (SELECT 1 FROM node n WHERE n.id = t.node)
 UNION
-SELECT job.args ->> 'task', (job.args ->> 'attempt')::bigint FROM procrastinate_jobs job
+SELECT t.id, t.attempt, :silent_s, true FROM task t
+WHERE t.state = 'queued' AND t.let_in = t.attempt AND t.node IS NULL AND :silent_s <= :contact_s
+  AND NOT EXISTS (SELECT 1 FROM procrastinate_jobs job
+                  WHERE job.queueing_lock = t.id || ':' || t.attempt AND job.status IN ('todo', 'doing'))
+UNION
+SELECT job.args ->> 'task', (job.args ->> 'attempt')::bigint, coalesce(w.silent_s, :silent_s), true
+FROM procrastinate_jobs job LEFT JOIN node w ON w.worker = job.worker_id
 LEFT JOIN task t ON t.id = job.args ->> 'task' AND t.attempt = (job.args ->> 'attempt')::bigint
   AND t.finished_at IS NULL
-WHERE job.status = 'doing' AND job.task_name = :name
+WHERE job.status = 'doing' AND job.task_name = :name AND coalesce(w.silent_s, :silent_s) <= :contact_s
   AND (t.id IS NULL OR (t.state = 'queued' AND NOT EXISTS (SELECT 1 FROM node n WHERE n.id = t.node)))
   AND NOT EXISTS (SELECT 1 FROM procrastinate_events e WHERE e.job_id = job.id AND e.type = 'started'
-                  AND e.at > clock_timestamp() - :silent_s * interval '1 second');
+                  AND e.at > clock_timestamp() - coalesce(w.silent_s, :silent_s) * interval '1 second');
 
 -- name: jobs_left_behind
 -- What the last worker of a node was given and had not taken when it died.

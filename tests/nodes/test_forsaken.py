@@ -23,6 +23,7 @@ from backburner.runtime.station import Station
 from backburner.runtime.worker import ProcessWorker
 from backburner.store.engine import Job
 from backburner.store.postgres.node import NodeStore, open_node
+from backburner.work.process.condition import BLANK
 from backburner.work.process.identity import boot_id
 from tests import postgres_server
 from tests.faults.victims import is_running
@@ -100,7 +101,7 @@ class Unfit:
     def at_work(self) -> list[Task]:
         return []
 
-    async def end_what_is_lost(self) -> None:
+    async def follow_record(self) -> None:
         pass
 
 
@@ -202,8 +203,35 @@ async def test_x2_what_others_end_while_its_machine_comes_back_is_ended_there(
         assert task.error.kind is ErrorKind.ORPHANED
 
 
+@pytest.mark.slow
+async def test_x2_a_claim_of_the_last_process_that_comes_late_is_seen_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wire was cut when it was sent, and was whole again when the next process had looked."""
+    monkeypatch.setenv("BACKBURNER_HOME", str(tmp_path))
+    address, home = postgres_server.server().create(), tmp_path / "machine"
+    async with Backburner.open(address) as bb:
+        await bb.set_queue("elsewhere", 1)
+        task = await bb.session("chat").run("echo done", queue="elsewhere")
+        last = await open_node(address, "nd_one")
+        async with machine(address, home) as node:
+            await node.begun.wait()
+            folder = Home(home, address).attempt(task.id, 1)
+            Path(folder.path).mkdir(parents=True)
+            Path(folder.wrapper).write_bytes(BLANK)
+            place = Place(boot_id(), clock.boot_now(), 4711)
+            assert await last.claim(task.id, 1, place) is not None
+
+            async def is_tried_again() -> bool:
+                record = (await task.refresh()).record
+                return (record.state, record.attempt) == (State.QUEUED, 2)
+
+            await wait_until_async(is_tried_again)
+        await last.close()
+
+
 @contextlib.asynccontextmanager
-async def machine(address: str, folder: Path) -> AsyncGenerator[None]:
+async def machine(address: str, folder: Path) -> AsyncGenerator[Worker]:
     """A worker in this process, which leaves at once; what runs on it goes on."""
     home = Home(folder, address)
     folder.mkdir(exist_ok=True)
@@ -212,7 +240,7 @@ async def machine(address: str, folder: Path) -> AsyncGenerator[None]:
     node = Worker(store, home, Settings(), terms=terms, programs=Programs(), report=print)
     running = asyncio.create_task(node.run())
     try:
-        yield
+        yield node
     finally:
         running.cancel()
         await asyncio.wait([running])

@@ -69,7 +69,7 @@ class Crew:
     def at_work(self) -> list[Task]:
         return []
 
-    async def end_what_is_lost(self) -> None:
+    async def follow_record(self) -> None:
         pass
 
 

@@ -211,6 +211,6 @@ async def test_x2_a_begin_whose_answer_was_lost_is_ended_and_not_forgotten(
             await asyncio.gather(*answering)
         if then == "tried again":
             assert (await session.spawn("count", id="bg_unheard")).state is State.RUNNING
-        await worker.end_what_is_lost()
+        await worker.follow_record()
         task = await (await session.task("bg_unheard")).wait(30)
         assert (task.state, task.error and task.error.kind) == (State.FAILED, ErrorKind.SPAWN)

@@ -1,45 +1,83 @@
 """Attempts that are over in the record while processes of them still run on this machine.
 
 So it is where the machine, or its worker, was taken for dead. They are ended before anything else:
-another machine may carry out the next attempt.
+another machine may carry out the next attempt. What cannot be ended holds up nothing but its own
+end, which is tried until it has come to pass.
 """
 
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Awaitable, Callable, Collection
 
 from backburner.model.home import Home
 from backburner.work.process.tree import Tree, populated
+
+Attempt = tuple[str, int]
+"""A task's id, and the number of the attempt."""
 
 _KILL_AGAIN_S = 0.05
 _LONGEST_S = 5.0
 """Who is not gone by then is held by the kernel, or is another user's by now."""
 
 
-async def end_fenced_off(
-    home: Home,
-    ours: Collection[tuple[str, int]],
-    tree_of: Callable[[str, int], Tree],
-    report: Callable[[str], None],
-) -> None:
-    """End all that runs of attempts of this home that are none of ``ours`` (ids and numbers).
+class Fencing:
+    """The ends of such attempts on one machine, each under way once."""
 
-    Returns when nothing is left. A shell that has ended says nothing of what it has left behind.
-    """
-    names: list[str] = []
-    with contextlib.suppress(FileNotFoundError):
-        names = os.listdir(home.tasks)
-    attempts = (name.rpartition(".") for name in names)
-    others = [
-        tree_of(task_id, int(attempt))
-        for task_id, _, attempt in attempts
-        if attempt.isdigit() and (task_id, int(attempt)) not in ours
-    ]
-    running = await asyncio.to_thread(populated, others)
-    for tree in running:
-        report(f"{tree.task_id}: attempt {tree.attempt} is over, and is ended here")
-    await asyncio.gather(*(_end(tree, report) for tree in running))
+    def __init__(
+        self, home: Home, tree_of: Callable[[str, int], Tree], report: Callable[[str], None]
+    ) -> None:
+        self._home = home
+        self._tree_of = tree_of
+        self._report = report
+        self._ends: dict[Attempt, asyncio.Task[None]] = {}
+
+    async def end_others(self, ours: Collection[Attempt]) -> None:
+        """End all that runs of attempts of this home that are none of ``ours``.
+
+        Returns when nothing is left, or after a while. A shell that has ended says nothing of what
+        it has left behind.
+        """
+        names: list[str] = []
+        with contextlib.suppress(FileNotFoundError):
+            names = os.listdir(self._home.tasks)
+        attempts = (name.rpartition(".") for name in names)
+        others = [
+            self._tree_of(task_id, int(attempt))
+            for task_id, _, attempt in attempts
+            if attempt.isdigit() and (task_id, int(attempt)) not in ours
+        ]
+        for tree in await asyncio.to_thread(populated, others):
+            self._report(f"{tree.task_id}: attempt {tree.attempt} is over, and is ended here")
+            self.end((tree.task_id, tree.attempt), lambda tree=tree: _end(tree, self._report))
+        if self._ends:
+            await asyncio.wait(self._ends.values(), timeout=_LONGEST_S)
+
+    def end(self, attempt: Attempt, work: Callable[[], Awaitable[object]]) -> None:
+        """Beside everything else, and again where it fails."""
+
+        if attempt not in self._ends:
+            self._ends[attempt] = asyncio.create_task(self._until_done(attempt, work))
+
+    async def _until_done(self, attempt: Attempt, work: Callable[[], Awaitable[object]]) -> None:
+        task, number = attempt
+        try:
+            while True:
+                try:
+                    await work()
+                    return
+                except Exception as error:  # noqa: BLE001 - it must not run on, whatever that was
+                    self._report(f"{task}: attempt {number} could not be ended yet: {error}")
+                    await asyncio.sleep(_LONGEST_S)
+        finally:
+            del self._ends[attempt]
+
+    async def close(self) -> None:
+        """Let go of what cannot be ended."""
+        ends = [*self._ends.values()]
+        for each in ends:
+            each.cancel()
+        await asyncio.gather(*ends, return_exceptions=True)
 
 
 async def _end(tree: Tree, report: Callable[[str], None]) -> None:

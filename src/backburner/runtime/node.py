@@ -206,9 +206,9 @@ class Node:
         """See Crew.at_work."""
         return self._worker.at_work()
 
-    async def end_what_is_lost(self) -> None:
-        """See Crew.end_what_is_lost."""
-        await self._worker.end_what_is_lost()
+    async def follow_record(self) -> None:
+        """See Crew.follow_record."""
+        await self._worker.follow_record()
 
 
 class Drains(Protocol):

@@ -77,8 +77,11 @@ class Crew(Protocol):
         """What it carries out now, as it was when it began."""
         ...
 
-    async def end_what_is_lost(self) -> None:
-        """End what is over in the record: somebody took this machine for dead."""
+    async def follow_record(self) -> None:
+        """End what is over there, because somebody took this machine for dead; and see to what is
+
+        this machine's there, and nobody here knows of.
+        """
         ...
 
 
@@ -303,7 +306,7 @@ class Station:
             try:
                 await self._store.check_format()
                 await self._be_heard_of()
-                await self._crew.end_what_is_lost()
+                await self._crew.follow_record()
                 own = {(task.id, task.attempt) for task in await self._store.kept()}
                 await see_to_the_dead(self._store, self._home, contact, own, self._report)
             except Exception as error:  # noqa: BLE001 - the next look may do

@@ -7,7 +7,8 @@ also when the disk is full for a while.
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from functools import partial
 
 from backburner.model import clock
 from backburner.model.ending import Ending
@@ -21,7 +22,7 @@ from backburner.runtime.allowance import witnesses
 from backburner.runtime.answers import hand_on
 from backburner.runtime.attendant import Attendant, attending, conclude
 from backburner.runtime.closing import Closing
-from backburner.runtime.fencing import end_fenced_off
+from backburner.runtime.fencing import Attempt, Fencing
 from backburner.runtime.job import Job, ending_of
 from backburner.runtime.launches import OwnLaunch, discard_unneeded, launch_of
 from backburner.runtime.logwatch import LogWatch, WatchedLog
@@ -47,8 +48,6 @@ from backburner.work.process.tree import Tree
 _RETRY_FIRST_S = 0.05
 _RETRY_LONGEST_S = 5.0
 _LOOK_EVERY_S = 1.0
-_FENCING_S = 5.0
-"""What is over is ended before anything else begins, unless it cannot be ended."""
 _HEEDED = (EventKind.STOP_REQUESTED, EventKind.ANSWERED, EventKind.SENT)
 """What others do to a job that has to be handed on to it."""
 
@@ -67,8 +66,8 @@ class ProcessWorker:
         self._jobs: dict[str, Job] = {}
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._forsaken: set[str] = set()
-        self._beside: dict[str, asyncio.Task[None]] = {}
-        """By task, ends of what others have ended."""
+        self._unknown: set[Attempt] = set()
+        """What the record had as ours at the last look, and nobody here knew of."""
         self._early: set[str] = set()
         """Of those that are being started: what others did to these is to be looked at then."""
         self._put_off = False
@@ -78,6 +77,7 @@ class ProcessWorker:
         self._logs.on_loss(home.database, self._bell.set)  # the keeper then looks for its home
         self._starter = Starter(home, cgroups=settings.cgroups)
         self._closing = Closing(store, home, self._scribe, self._starter.release, report)
+        self._fencing = Fencing(home, self._starter.tree, report)
         self._waiting = self._tidy = False
         self.own_launch: OwnLaunch = lambda _: None
         self.spent: set[str] = set()
@@ -107,13 +107,12 @@ class ProcessWorker:
         """Take charge of everything that an earlier keeper has left. Before anything else.
 
         One look at the record decides what is ours: what others end after it is in our charge by
-        then (`end_what_is_lost`).
+        then (`follow_record`).
         """
         active = await self._store.kept()
         if self._home.shared:
             ours = {(task.id, task.attempt) for task in active}
-            ending = end_fenced_off(self._home, ours, self._starter.tree, self._report)
-            await asyncio.wait([self._do_beside("", ending)], timeout=_FENCING_S)
+            await self._fencing.end_others(ours)
         self._starter.sweep(active)
         await discard_unneeded(self._store, self._home)
         for task in active:
@@ -141,7 +140,7 @@ class ProcessWorker:
             async with asyncio.timeout(await self._until_next_due()):
                 await self._bell.wait()
         except TimeoutError:
-            pass
+            self._take_on(attempt[0], self._adopt(kept[attempt]))
 
     async def _adopt_forsaken(self) -> None:
         """What went wrong here, and is still ours: another machine may have begun it since."""
@@ -172,27 +171,22 @@ class ProcessWorker:
         """What runs, and what has left processes behind."""
         return [job.task for job in self._jobs.values()]
 
-    async def end_what_is_lost(self) -> None:
-        """End jobs whose attempts are over in the record: somebody took this machine for dead."""
-        jobs = dict(self._jobs)  # before the look at the record, which knows of all these then
-        ours = {(task.id, task.attempt) for task in await self._store.kept()}
-        for task_id, job in jobs.items():
-            if (task_id, job.task.attempt) not in ours and task_id not in self._beside:
-                self._do_beside(task_id, job.end_tree(0))
-
-    def _do_beside(self, name: str, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        """What may take as long as the kernel likes."""
-
-        async def guarded() -> None:
-            try:
-                await work
-            except OSError as error:
-                self._report(f"{name or 'what is over'} could not be ended: {error}")
-            finally:
-                del self._beside[name]
-
-        self._beside[name] = asyncio.create_task(guarded())
-        return self._beside[name]
+    async def follow_record(self) -> None:
+        """See Crew.follow_record: a claim of the last process may come after our `adopt`."""
+        jobs = [*self._jobs.values()]  # first: the record knows of all of these then
+        kept = {(task.id, task.attempt): task for task in await self._store.kept()}
+        for job in jobs:
+            attempt = job.task.id, job.task.attempt
+            if attempt not in kept:
+                self._fencing.end(attempt, partial(job.end_tree, 0))
+        unknown = {
+            attempt
+            for attempt, task in kept.items()
+            if task.place is not None and task.id not in self._busy.keys() | self._forsaken
+        }
+        for attempt in unknown & self._unknown:  # not what has ended while this look was made
+            self._take_on(attempt[0], self._adopt(kept[attempt]))
+        self._unknown = unknown
 
     def look_again(self) -> None:
         """End the present wait for a reason to look."""
@@ -225,10 +219,10 @@ class ProcessWorker:
     async def close(self) -> None:
         """Let go. The jobs go on."""
         self._unsubscribe()
-        under_way = [*self._busy.values(), *self._beside.values()]
-        for each in under_way:
-            each.cancel()
-        await asyncio.gather(*under_way, return_exceptions=True)
+        for busy in self._busy.values():
+            busy.cancel()
+        await asyncio.gather(*self._busy.values(), return_exceptions=True)
+        await self._fencing.close()
         self._logs.close()
         self._starter.close()
 

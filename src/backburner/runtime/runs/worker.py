@@ -291,7 +291,7 @@ class RunWorker:
         """What runs here and is on record."""
         return [run.task for run in self._runs.values() if run.task is not None]
 
-    async def end_what_is_lost(self) -> None:
+    async def follow_record(self) -> None:
         """End runs whose attempts are over in the record: this process was taken for dead."""
         await self._unheard.see_to(self._presence.worker.id, self._runs)
         runs = [*self._runs.values()]  # before the look at the record, which knows of all of them

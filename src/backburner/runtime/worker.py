@@ -140,7 +140,7 @@ class ProcessWorker:
             async with asyncio.timeout(await self._until_next_due()):
                 await self._bell.wait()
         except TimeoutError:
-            self._take_on(attempt[0], self._adopt(kept[attempt]))
+            pass
 
     async def _adopt_forsaken(self) -> None:
         """What went wrong here, and is still ours: another machine may have begun it since."""
@@ -182,7 +182,7 @@ class ProcessWorker:
         unknown = {
             attempt
             for attempt, task in kept.items()
-            if task.place is not None and task.id not in self._busy.keys() | self._forsaken
+            if task.state is not State.QUEUED and task.id not in self._busy.keys() | self._forsaken
         }
         for attempt in unknown & self._unknown:  # not what has ended while this look was made
             self._take_on(attempt[0], self._adopt(kept[attempt]))

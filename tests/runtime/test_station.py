@@ -89,6 +89,20 @@ async def at_work(store: NodeStore, home: Home, crew: Crew) -> AsyncGenerator[No
         feed.close()
 
 
+async def test_x2_a_drain_before_it_has_begun_leaves_the_last_process_on_record(
+    store: NodeStore, address: str, tmp_path: Path
+) -> None:
+    """What that one was given, and has not taken, is found by its number."""
+    node = Node(store.node, NodeKind.WORKER, "here", 1)
+    await store.put_node(node, 7)
+    feed = Feed(store)
+    crew, home = Crew(store), Home(tmp_path, address)
+    station = Station(store, home, Settings(), feed=feed, node=node, crew=crew, report=print)
+    await station.drain()
+    assert await store.is_known(7)
+    feed.close()
+
+
 async def test_x2_a_machine_that_cannot_say_whether_it_may_loses_nothing(
     store: NodeStore, address: str, tmp_path: Path
 ) -> None:

@@ -154,8 +154,13 @@ class Station:
         """Take on nothing more; `run` returns when the last job has ended."""
         self._engine.stop()
         self._node = replace(self._node, draining=True)
+        number = self._engine.number
+        if (
+            number is None
+        ):  # the record has the last process's yet, and what that had is found by it
+            return
         with contextlib.suppress(StoreError):  # it is said again with each beat
-            await self._store.put_node(self._node, self._engine.number or _NOBODY)
+            await self._store.put_node(self._node, number)
 
     async def run(self) -> None:
         """Take jobs, until it was drained and the last of them has ended. Cancelled, it stops at

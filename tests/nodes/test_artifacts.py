@@ -50,6 +50,12 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 @pytest.fixture
+def dead_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Applications look for dead machines often."""
+    monkeypatch.setenv("BACKBURNER_DEAD_AFTER_S", "2")
+
+
+@pytest.fixture
 async def elsewhere(
     new_home: Callable[[], Path], address: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[Backburner]:
@@ -160,7 +166,7 @@ async def test_e11_what_a_dead_machine_had_brought_stays_readable(
         f"cd {tmp_path}; {_ADD.format(text='early', name='early.txt')}; {_WAIT.format(go='go')}",
         queue="one",
     )
-    await wait_until_async(lambda: _listed(task))
+    await wait_until_async(lambda: _lists(task, 1))
     await asyncio.to_thread(dying.kill)
     await task.wait(timeout=60)
     assert task.error is not None
@@ -169,8 +175,35 @@ async def test_e11_what_a_dead_machine_had_brought_stays_readable(
     (tmp_path / "go").touch()
 
 
-async def _listed(task: Any) -> bool:
-    return bool((await task.refresh()).document()["artifacts"])
+@pytest.mark.usefixtures("folder_for_all", "dead_soon")
+async def test_x2_who_declares_a_machine_dead_lists_all_that_it_had_brought(
+    elsewhere: Backburner, new_worker: NewWorker, tmp_path: Path
+) -> None:
+    """An application that carries out work of its own, and has fetched one of two files."""
+    elsewhere.tool(background=True)(_nothing)
+    await elsewhere.runs.begin()
+    dying = new_worker("--dead-after", "2")
+    task = await elsewhere.session("chat").run(
+        f"cd {tmp_path}; {_ADD.format(text='1', name='1.txt')};"
+        f" {_ADD.format(text='2', name='2.txt')}; {_WAIT.format(go='go')}"
+    )
+    await wait_until_async(lambda: _lists(task, 2))
+    await task.artifact("1.txt")
+    await asyncio.to_thread(dying.kill)
+    await task.wait(timeout=60)
+    assert task.error is not None
+    assert task.error.kind is ErrorKind.ORPHANED
+    assert _names(task.document()) == ["1.txt", "2.txt"]
+    assert Path(await task.artifact("2.txt")).read_text() == "2"
+    (tmp_path / "go").touch()
+
+
+def _nothing() -> None:
+    """What the application carries out."""
+
+
+async def _lists(task: Any, count: int) -> bool:
+    return len((await task.refresh()).document()["artifacts"]) == count
 
 
 async def test_a_place_that_cannot_be_used_ends_no_task_later_than_it_must_and_is_told(

@@ -16,6 +16,7 @@ from backburner.model.events import EventKind
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.task import Task
 from backburner.runtime.copies import Copies
+from backburner.runtime.dead_nodes import take_over
 from backburner.runtime.mirror import Copier
 from backburner.runtime.output import read_task_bytes, read_task_output
 from backburner.runtime.scribe import insist
@@ -286,6 +287,36 @@ async def test_e6_what_is_left_behind_writes_last_is_copied(node: Node, tmp_path
     gone = Facts(leftovers=0, output=Output(11))
     assert await node.store.note(node.task.id, 1, EventKind.LEFTOVERS, gone)
     assert await whole(node, tmp_path / "late") == b"first\nlate\n"
+
+
+async def test_x2_who_declares_a_machine_dead_leaves_its_output_as_the_record_has_it(
+    node: Node, tmp_path: Path
+) -> None:
+    """It has a copy, which is older, and carries out work of its own."""
+    other, home = await open_node(node.address, "nd_2"), Home(tmp_path / "reader", node.address)
+    Copier(other, home, list, print)
+    await node.writes(lines(0, 3))
+    await Copies(other, home).fetch(node.task)
+    await node.writes(lines(3, 500))
+    assert await other.finish(node.task.id, 1, ENDINGS["exit"]) is not None
+    assert await whole(node, tmp_path / "late") == lines(0, 500)
+    await other.close()
+
+
+async def test_x2_who_comes_back_under_its_name_copies_what_its_last_process_has_written(
+    node: Node, tmp_path: Path
+) -> None:
+    await node.writes(b"first\n")
+    with open(node.folder.log, "ab") as log:
+        log.write(b"last\n")
+    again = await open_node(node.address, "nd_1")
+    Copier(again, node.home, list, print)
+    await take_over(again, node.home, print)
+    task = await again.get(node.task.id)
+    assert task is not None
+    assert task.state.terminal
+    assert await whole(node, tmp_path / "late") == b"first\nlast\n"
+    await again.close()
 
 
 async def _is(look: Callable[[], Awaitable[bytes]], wanted: bytes) -> bool:

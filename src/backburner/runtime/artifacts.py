@@ -2,8 +2,8 @@
 
 fetched from there.
 
-Files are brought while their task runs, and what is missing before its end is written, by whoever
-writes that: who hears of the end finds them. The record knows of a folder before the first file
+Files are brought while their task runs, and what is missing before its end is written, where its
+node does that: who hears of the end finds them. The record knows of a folder before the first file
 goes there, so that forgetting a task removes everything. A place that does not answer holds no end
 up for ever: the files then stay on the machine of the task, and the task says so.
 """

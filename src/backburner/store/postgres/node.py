@@ -96,9 +96,9 @@ class NodeStore(PostgresStore):
         self.has_ended: Counter[tuple[Kind, State]] = Counter()
         """What this process has begun and ended."""
         self.before_end: list[Callable[[Task], Awaitable[None]]] = []
-        """Called before the end of an attempt is written, and again before that of what it has left
+        """Called before the end of an attempt that is with this node is written, and again before
 
-        behind: who hears of either finds all of its output and its files.
+        that of what it has left behind: who hears of either finds all of its output and its files.
         """
         self.has_left: Callable[[str, int], bool] = lambda _task, _attempt: True
         """Whether there may be any of that: most of what ends within milliseconds has none."""
@@ -279,11 +279,16 @@ class NodeStore(PostgresStore):
         return await super().note(task_id, attempt, kind, facts)
 
     async def _ends(self, task_id: str, attempt: int, *, lingers: bool = False) -> None:
-        wanted = self.before_end and self.has_left(task_id, attempt)
-        task = await self.get(task_id) if wanted else None
-        if task is not None and task.attempt == attempt and task.state.terminal == lingers:
-            for each in self.before_end:
-                await each(task)
+        """What another node has, and this one ends because that is dead, it has at best copies of:
+
+        they may be older than what the record has.
+        """
+        if not self.before_end or not self.has_left(task_id, attempt):
+            return
+        for task in await self._own_tasks("node_has", id=task_id):
+            if task.attempt == attempt and task.state.terminal == lingers:
+                for each in self.before_end:
+                    await each(task)
 
     async def close(self) -> None:
         if self._endings:
@@ -338,7 +343,7 @@ class NodeStore(PostgresStore):
     def _decided(self, tasks: list[Task]) -> list[Task]:
         return [task for task in tasks if task.id not in self.undecided]
 
-    async def _own_tasks(self, name: str, **values: int) -> list[Task]:
+    async def _own_tasks(self, name: str, **values: int | str) -> list[Task]:
         rows = await self._look(lambda read: read.rows(name, node=self._node, **values))
         return [to_task(row) for row in rows]
 

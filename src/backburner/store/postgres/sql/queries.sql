@@ -961,6 +961,11 @@ SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id 
 WHERE t.node = :node AND t.node IS NOT NULL AND (t.finished_at IS NULL OR t.leftovers > 0)
 ORDER BY t.seq;
 
+-- name: node_has
+-- One task, where its present attempt is with this node.
+SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'
+WHERE t.id = :id AND t.node = :node;
+
 -- name: node_waiting
 -- Of that, what is to be started or stopped, or waits in vain.
 SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'

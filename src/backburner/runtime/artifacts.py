@@ -16,6 +16,7 @@ import shutil
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import partial
 
 from backburner.model.errors import ArtifactsUnreachable, NotFound, UsageError
@@ -44,6 +45,18 @@ _Sign = tuple[int, int, int]
 """Which file it is, how long, and when it was changed."""
 
 
+@dataclass(slots=True)
+class _Known:
+    """What was done for one attempt: nothing, to begin with."""
+
+    begun: bool = False
+    """The record knows of the folder that the files go to."""
+    brought: dict[str, _Sign] = field(default_factory=dict[str, _Sign])
+    """Files that lie there as they are here."""
+    listed: dict[str, _Sign] = field(default_factory=dict[str, _Sign])
+    """Those that the record names. It may be away when others lie there already."""
+
+
 def depot_of(settings: Settings) -> Depot | None:
     """The place that the settings name; UsageError where that can be none."""
     return Depot(settings.artifacts) if settings.artifacts else None
@@ -67,7 +80,7 @@ class Bringer:
         self._report = report
         self._depot = depot_of(settings)
         self._threads = ThreadPoolExecutor(_AT_ONCE, "backburner-artifacts")
-        self._brought: dict[tuple[str, int], dict[str, _Sign]] = {}
+        self._known: dict[tuple[str, int], _Known] = {}
         self._turns: dict[tuple[str, int], asyncio.Lock] = {}
         self._again_s = _FIRST_AGAIN_S
         store.before_end.append(self.bring_all)
@@ -116,7 +129,7 @@ class Bringer:
         for key in [key for key in self._turns if key not in here]:
             if not self._turns[key].locked():
                 del self._turns[key]
-                self._brought.pop(key, None)
+                self._known.pop(key, None)
 
     def close(self) -> None:
         """What is being brought is left to whoever comes next."""
@@ -132,22 +145,31 @@ class Bringer:
             return
         async with self._turns.setdefault(key, asyncio.Lock()):
             found = await asyncio.to_thread(_signs, folder, self._limits(task))
-            brought = self._brought.get(key)
-            if found == (brought or {}):
+            known = self._known.setdefault(key, _Known())
+            if found == known.listed:
                 return
             if self._depot is None:
                 await self._list(task, folder.artifacts, found)
-            else:
-                where = f"{task.id}.{task.attempt}.{task.seq}"
-                if brought is None and not await self._list(task, where, {}):
-                    return  # it is over, for somebody else
-                brought = self._brought.setdefault(key, {})
-                for name, sign in found.items():
-                    if brought.get(name) != sign:
-                        await self._put(self._depot, folder, where, name, sign)
-                        brought[name] = sign
-                await self._list(task, where, found)
-            self._brought[key] = found
+            elif not await self._bring_to(self._depot, task, found, known):
+                return  # it is over, for somebody else
+            known.listed = found
+
+    async def _bring_to(
+        self, depot: Depot, task: Task, found: dict[str, _Sign], known: _Known
+    ) -> bool:
+        where = f"{task.id}.{task.attempt}.{task.seq}"
+        if not known.begun:
+            # What an earlier process of this node has brought stays listed: it may be all there is.
+            known.begun = await self._store.begin_artifacts(task.id, self._stored(task, where, {}))
+        if not known.begun:
+            return False
+        folder = self._home.attempt(task.id, task.attempt)
+        for name, sign in found.items():
+            if known.brought.get(name) != sign:
+                await self._put(depot, folder, where, name, sign)
+                known.brought[name] = sign
+        await self._list(task, where, found)
+        return True
 
     async def _put(
         self, depot: Depot, folder: AttemptFolder, where: str, name: str, sign: _Sign
@@ -161,11 +183,14 @@ class Bringer:
 
         await asyncio.get_running_loop().run_in_executor(self._threads, put)
 
-    async def _list(self, task: Task, folder: str, found: dict[str, _Sign]) -> bool:
+    async def _list(self, task: Task, folder: str, found: dict[str, _Sign]) -> None:
+        await self._store.put_artifacts(task.id, self._stored(task, folder, found))
+
+    def _stored(self, task: Task, folder: str, found: dict[str, _Sign]) -> StoredArtifacts:
         sizes = {name: size for name, (_, size, _) in found.items()}
-        place = self._depot.address if self._depot else ""
-        stored = StoredArtifacts(task.attempt, place, folder, sizes)
-        return await self._store.put_artifacts(task.id, stored)
+        return StoredArtifacts(
+            task.attempt, self._depot.address if self._depot else "", folder, sizes
+        )
 
     def _limits(self, task: Task) -> tuple[int, int]:
         one, every = task.spec.get("artifacts") or (None, None)

@@ -200,11 +200,21 @@ class Mirror(Changes):
 
     # Artifacts
 
+    async def begin_artifacts(self, task_id: str, stored: StoredArtifacts) -> bool:
+        """Before the first file goes there; what lies there already stays listed. False where the
+
+        attempt is over.
+        """
+        return await self._put_artifacts("artifacts_begin", task_id, stored)
+
     async def put_artifacts(self, task_id: str, stored: StoredArtifacts) -> bool:
         """In the place of what was there. False where the attempt is over."""
+        return await self._put_artifacts("artifacts_put", task_id, stored)
+
+    async def _put_artifacts(self, name: str, task_id: str, stored: StoredArtifacts) -> bool:
         return bool(
             await self._count(
-                "artifacts_put",
+                name,
                 id=task_id,
                 attempt=stored.attempt,
                 place=stored.place,

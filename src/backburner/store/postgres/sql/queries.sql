@@ -1154,9 +1154,20 @@ ON CONFLICT (task, number) DO NOTHING;
 SELECT a.name, a.media_type, a.data FROM attachment a JOIN task t ON t.seq = a.task
 WHERE t.id = :id ORDER BY a.number;
 
+-- name: artifacts_begin
+-- Where files of an attempt that has not ended go from now on, before the first one does, so that none
+-- lies anywhere of which the record does not know. What was brought there before stays readable.
+INSERT INTO artifacts (task, attempt, place, folder, sizes)
+SELECT seq, attempt, :place, :folder, :sizes
+FROM task WHERE id = :id AND attempt = :attempt AND finished_at IS NULL
+ON CONFLICT (task, attempt) DO UPDATE
+SET place = excluded.place, folder = excluded.folder,
+    sizes = CASE WHEN (artifacts.place, artifacts.folder) = (excluded.place, excluded.folder)
+                 THEN artifacts.sizes ELSE excluded.sizes END
+RETURNING task;
+
 -- name: artifacts_put
--- What there is now of an attempt that has not ended. Written before the first file goes there, too,
--- so that no file lies anywhere of which the record does not know.
+-- What there is now of an attempt that has not ended.
 INSERT INTO artifacts (task, attempt, place, folder, sizes)
 SELECT seq, attempt, :place, :folder, :sizes
 FROM task WHERE id = :id AND attempt = :attempt AND finished_at IS NULL

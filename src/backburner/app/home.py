@@ -154,16 +154,22 @@ class Backburner:
             await whole(self._close(self._feed, self._store))
 
     async def _close(self, feed: Feed, store: Store) -> None:
-        """All of it: what is left half closed keeps its tasks, and its signals, from everybody."""
-        self._keeper_care.cancel()
-        await asyncio.wait([self._keeper_care])
-        if self._runs is not None:
-            await self._runs.close()
+        """All of it, whatever goes wrong with some: what is left half closed keeps its tasks, and
+
+        its signals, from everybody.
+        """
+        try:
+            async with contextlib.AsyncExitStack() as last_first:
+                last_first.push_async_callback(store.close)
+                last_first.callback(feed.close)
+                last_first.push_async_callback(self.inbox.close)
+                if self._runs is not None:
+                    last_first.push_async_callback(self._runs.close)
+                self._keeper_care.cancel()
+                await asyncio.wait([self._keeper_care])
+        finally:
             self._runs = self._agents = None
-        await self.inbox.close()
-        feed.close()
-        await store.close()
-        self._feed = self._store = self._shared = self.elsewhere = None
+            self._feed = self._store = self._shared = self.elsewhere = None
 
     @property
     def store(self) -> Store:

@@ -8,6 +8,7 @@ other nodes of a shared record (`dead_nodes`).
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +42,10 @@ from backburner.work.log.bounds import LogBounds
 _log = logging.getLogger("backburner.runs")
 
 _CLOSING_S = 5.0
-"""What runs get for ending when their application closes."""
+"""What runs get for ending when their application closes, and the others for hearing of it."""
+
+_LETTING_GO_S = 20.0
+"""What the record gets then, as for any change of it: others see to what it does not hear of."""
 
 _CLOSED = "the application closed while it ran"
 
@@ -414,17 +418,29 @@ class RunWorker:
             await self._gone_one.wait()
 
     async def close(self) -> None:
-        """The application closes: what still runs here cannot go on here."""
+        """The application closes: what still runs here cannot go on here.
+
+        It is absent at the end, whatever went wrong before, so that others see to what is left.
+        """
         self._closing = True
-        await self._presence.drain()
+        async with contextlib.AsyncExitStack() as last_first:
+            last_first.push_async_callback(self._presence.end)
+            last_first.push_async_callback(self._finishing.close, _CLOSING_S)
+            last_first.callback(self._run_times.close)
+            last_first.push_async_callback(self._abandon_all)
+            last_first.push_async_callback(self._cancel_drafts)
+            last_first.push_async_callback(self._attend_no_more)
+            with contextlib.suppress(TimeoutError):  # it takes on nothing more, whoever knows of it
+                async with asyncio.timeout(_CLOSING_S):
+                    await self._presence.drain()
+
+    async def _attend_no_more(self) -> None:
         self._unsubscribe()
         self._attending.cancel()
         await asyncio.gather(self._attending, *self._beside, return_exceptions=True)
-        await self._cancel_drafts()
+
+    async def _abandon_all(self) -> None:
         await asyncio.gather(*(self._abandon(run) for run in [*self._runs.values()]))
-        self._run_times.close()
-        await self._finishing.close(_CLOSING_S)
-        await self._presence.end()
 
     async def _cancel_drafts(self) -> None:
         """Calls whose budget is not spent: nobody would hear of their ends."""
@@ -454,4 +470,8 @@ class RunWorker:
         return True
 
     async def _let_go(self, task: Task) -> None:
-        await let_go(self.store, self.home, task, self._presence.worker, _CLOSED)
+        try:
+            async with asyncio.timeout(_LETTING_GO_S):
+                await let_go(self.store, self.home, task, self._presence.worker, _CLOSED)
+        except Exception as error:  # noqa: BLE001 - what else closes must not be kept from it
+            self.report(f"{task.id}: is left to others: {str(error) or 'the record is away'}")

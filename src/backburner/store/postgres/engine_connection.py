@@ -45,6 +45,9 @@ class EngineConnection(procrastinate.PsycopgConnector):
         """So many notices have come."""
         self.lost = 0
         """So many questions were asked again: their first answers may have come to nobody."""
+        self.gives_up = False
+        """Whether its worker leaves, at once, and does not wait for a database that is away. What
+        is not said then the others find out, as of one that has died."""
         ours = settings(address, synchronous_commit="off")
 
         async def configure(connection: psycopg.AsyncConnection[Any]) -> None:
@@ -68,7 +71,7 @@ class EngineConnection(procrastinate.PsycopgConnector):
         try:
             await self._patiently(super().execute_query_async, query, arguments)
         except ConnectorException as error:
-            if not isinstance(error.__cause__, psycopg.errors.RaiseException):
+            if not (self.gives_up or isinstance(error.__cause__, psycopg.errors.RaiseException)):
                 raise
             # The job is over: others took this worker for dead, or the first answer was lost.
 
@@ -89,7 +92,9 @@ class EngineConnection(procrastinate.PsycopgConnector):
             except ConnectorException as error:
                 cause = error.__cause__
                 if cause is None or isinstance(cause, PoolClosed) or not is_lost(cause):
-                    raise  # PoolClosed: this worker leaves
+                    raise  # PoolClosed: this worker has left
+                if self.gives_up:
+                    raise
                 self.lost += 1
                 if not self._waits:  # for whatever of it is asked meanwhile
                     self._waits = True

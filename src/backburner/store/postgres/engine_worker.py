@@ -214,7 +214,7 @@ class EngineWorker:
             if isinstance(error, asyncio.CancelledError):
                 self._let_go()  # a worker that was drained waits for its jobs, whatever it is told
             running.cancel()
-            await asyncio.wait([running])
+            await asyncio.gather(running, return_exceptions=True)
             raise
         finally:
             other_routes.cancel()
@@ -231,6 +231,7 @@ class EngineWorker:
         await self._other_routes.wait()
 
     def _let_go(self) -> None:
+        self._connection.gives_up = True
         for carrying in self._carrying:
             carrying.cancel()
 

@@ -1,0 +1,67 @@
+"""X2, E11: applications whose database is away while they close, change, or end what they had."""
+
+import asyncio
+import signal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backburner import Backburner
+from backburner.model.states import ErrorKind
+from backburner.runtime.runs import worker as runs
+from backburner.store.postgres import reader, writer
+from backburner.store.postgres.node import NodeStore
+from tests.postgres_server import Server
+
+pytestmark = [pytest.mark.slow]
+
+SOON = "3"
+"""Until a machine that is silent is taken for dead."""
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look and each change is given up soon."""
+    for module in (reader, writer):
+        monkeypatch.setattr(module, "PATIENCE_S", 0.2)
+    monkeypatch.setattr(runs, "_LETTING_GO_S", 2.0)
+    monkeypatch.setenv("BACKBURNER_DEAD_AFTER_S", SOON)
+
+
+@pytest.mark.parametrize("away", ["before", "between"])
+async def test_e11_x2_what_an_application_had_that_closes_in_an_outage_others_see_to(
+    home: Path, own_server: Server, monkeypatch: pytest.MonkeyPatch, away: str
+) -> None:
+    """Its process goes on, and says no more that it lives. Also where the database is there for its
+
+    first look, and gone for what that leads to.
+    """
+    address = own_server.create()
+    async with Backburner.open(address) as others:
+        closing = Backburner.open(address)
+
+        @closing.tool(background=True)
+        async def hold() -> None:
+            await asyncio.Event().wait()
+
+        async with closing:
+            task = await closing.session("chat").spawn("hold")
+            lose = partial(own_server.stop, signal.SIGQUIT)
+            if away == "before":
+                await asyncio.to_thread(lose)
+            else:
+                get, rest = NodeStore.get, iter([lose])
+
+                async def get_and_lose(*given: Any) -> Any:
+                    found = await get(*given)
+                    await asyncio.to_thread(next(rest, lambda: None))
+                    return found
+
+                monkeypatch.setattr(NodeStore, "get", get_and_lose)
+        own_server.start()
+        task = await (await others.session("chat").task(task.id)).wait(60)
+        assert task.error is not None
+        assert task.error.kind is ErrorKind.ORPHANED
+        assert "was not heard of" in task.error.message

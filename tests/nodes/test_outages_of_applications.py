@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from backburner import Backburner
+from backburner import Backburner, StoreAway
 from backburner.model.states import ErrorKind
 from backburner.runtime.runs import worker as runs
 from backburner.store.postgres import reader, writer
 from backburner.store.postgres.node import NodeStore
 from tests.postgres_server import Server
+from tests.waiting import wait_until_async
 
 pytestmark = [pytest.mark.slow]
 
@@ -65,3 +66,36 @@ async def test_e11_x2_what_an_application_had_that_closes_in_an_outage_others_se
         assert task.error is not None
         assert task.error.kind is ErrorKind.ORPHANED
         assert "was not heard of" in task.error.message
+
+
+async def test_x10_x2_a_tool_that_was_registered_in_an_outage_runs_after_it(
+    home: Path, own_server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is asked for by others, so its jobs have to be fetched as well."""
+    address = own_server.create()
+    async with Backburner.open(address) as has_it, Backburner.open(address) as asks:
+
+        @has_it.tool(background=True)
+        async def first() -> str:
+            return "first"
+
+        await has_it.runs.begin()
+        await asyncio.to_thread(own_server.stop, signal.SIGQUIT)
+
+        @has_it.tool(background=True)
+        async def second() -> str:
+            return "second"
+
+        await wait_until_async(lambda: "is not on record" in caplog.text)
+        own_server.start()
+        await wait_until_async(lambda: _is_offered(asks, "second"))
+        session = asks.session("chat")
+        tasks = [await session.spawn(name) for name in ("first", "second")]
+        assert [(await task.wait(60)).result for task in tasks] == ["first", "second"]
+
+
+async def _is_offered(asks: Backburner, name: str) -> bool:
+    try:
+        return name in [tool.name for tool in await asks.known_tools()]
+    except StoreAway:
+        return False

@@ -144,10 +144,9 @@ class Station:
 
     async def change(self, node: Node) -> None:
         """It says something else of itself from now on. What it has goes on."""
-        if node == self._node:
-            return
-        self._node = node
-        await self._store.put_node(node, self._engine.number or _NOBODY)
+        if node != self._node:
+            await self._store.put_node(node, self._engine.number or _NOBODY)
+            self._node = node  # not before: who is asked again would take it for said
         self._engine.take_from(routes_of(node))
 
     async def drain(self) -> None:

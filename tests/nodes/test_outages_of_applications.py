@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from backburner import Backburner, StoreAway
+from backburner import AgentRequest, Backburner, Context, State, StoreAway, Task
 from backburner.model.states import ErrorKind
 from backburner.runtime.runs import worker as runs
 from backburner.store.postgres import reader, writer
@@ -99,3 +99,45 @@ async def _is_offered(asks: Backburner, name: str) -> bool:
         return name in [tool.name for tool in await asks.known_tools()]
     except StoreAway:
         return False
+
+
+class Starter:
+    """An agent that starts jobs in its session, and ends."""
+
+    def __init__(self) -> None:
+        self.children: list[Task] = []
+
+    async def run(self, request: AgentRequest, context: Context) -> str:
+        self.children = [await request.session.run("true") for _ in range(2)]
+        return "done"
+
+
+async def test_e11_x2_children_end_with_their_agent_though_the_database_goes_away_just_then(
+    home: Path, own_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BACKBURNER_DEAD_AFTER_S", "3600")  # nobody else looks
+    address = own_server.create()
+    finish, newest, gave_up = NodeStore.finish, NodeStore.newest, asyncio.Event()
+
+    async def finish_and_lose(*given: Any, **more: Any) -> Any:
+        ended = await finish(*given, **more)
+        await asyncio.to_thread(own_server.stop, signal.SIGQUIT)
+        return ended
+
+    async def look(*given: Any, **more: Any) -> Any:
+        try:
+            return await newest(*given, **more)
+        except StoreAway:
+            gave_up.set()
+            raise
+
+    monkeypatch.setattr(NodeStore, "finish", finish_and_lose)
+    monkeypatch.setattr(NodeStore, "newest", look)
+    bb, starter = Backburner.open(address), Starter()
+    bb.agent("starter", starter)
+    async with bb:
+        await bb.session("chat").ask("go", agent="starter")
+        await gave_up.wait()
+        own_server.start()
+        for child in starter.children:
+            assert (await child.wait(60)).state is State.CANCELED

@@ -6,6 +6,7 @@ Each end reaches the record, also when the disk is full for a while.
 import contextlib
 import os
 from collections.abc import Callable
+from functools import partial
 
 from backburner.model.ending import Ending
 from backburner.model.home import Home
@@ -55,7 +56,7 @@ class Closing:
         )
         if not written:
             self._put_result(task, ending)  # there may be room now
-        await stop_children(self._store, self._home, task)
+        await self._stop_children(task)
 
     async def fail_try(self, task: Task, ending: Ending) -> bool:
         """This attempt has failed, and a further one will be made. False: somebody stopped it."""
@@ -83,7 +84,10 @@ class Closing:
             self._put_result(task, ending)  # there may be room now
         # Not before: until the record says so, the next keeper would need it.
         handover.discard(self._home, task.id, task.hand_over)
-        await stop_children(self._store, self._home, task)
+        await self._stop_children(task)
+
+    async def _stop_children(self, task: Task) -> None:
+        await self._scribe.insist(partial(stop_children, self._store, self._home, task))
 
     async def was_ended(self, task: Task) -> bool:
         """Whether a stop has ended it before its start; the files say so then, and nothing else."""

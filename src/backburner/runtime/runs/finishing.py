@@ -6,6 +6,7 @@ disk is full for a while.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -158,7 +159,12 @@ class Finishing:
         if finished is None:
             self._report(f"{task.id}: attempt {task.attempt} was fenced off; its end is dropped")
         elif ends_its_children(task):
-            self._do_beside(stop_children(self._store, self._home, task))
+            self._do_beside(self._stop_children(task))
+
+    async def _stop_children(self, task: Task) -> None:
+        """They end with it. Where this application closes before, others find them."""
+        with contextlib.suppress(StoreClosed):
+            await insist(partial(stop_children, self._store, self._home, task), self._report)
 
     def _let_go(self, run: Run, finished: Task | None = None) -> None:
         """Where it could not be recorded, the keeper sees to what is left."""

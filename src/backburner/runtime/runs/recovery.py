@@ -80,7 +80,7 @@ async def let_go(store: Store, home: Home, task: Task, worker: Worker, reason: s
     with contextlib.suppress(OSError):  # a full disk; the record has it too
         put_files(folder, ending.document())
     await insist(lambda: store.finish(task.id, task.attempt, ending), _nothing)
-    await stop_children(store, home, task)
+    await insist(lambda: stop_children(store, home, task), _nothing)
 
 
 def why_not_again(task: Task) -> str | None:

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from backburner import AgentRequest, Backburner, Context, State, StoreAway, Task
+from backburner.model.errors import StoreClosed
 from backburner.model.states import ErrorKind
+from backburner.runtime.runs import finishing
 from backburner.runtime.runs import worker as runs
 from backburner.store.postgres import reader, writer
 from backburner.store.postgres.node import NodeStore
@@ -141,3 +143,25 @@ async def test_e11_x2_children_end_with_their_agent_though_the_database_goes_awa
         own_server.start()
         for child in starter.children:
             assert (await child.wait(60)).state is State.CANCELED
+
+
+async def test_e11_d8_what_an_agent_has_left_others_end_though_its_machine_has_lost_nothing_else(
+    home: Path, own_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It went between the end of the agent and that of its children: no heartbeat tells of it."""
+    address = own_server.create()
+
+    async def gone(*_: object) -> None:
+        raise StoreClosed("the record is closed")
+
+    bb, starter = Backburner.open(address), Starter()
+    bb.agent("starter", starter)
+    with monkeypatch.context() as patched:
+        patched.setattr(finishing, "stop_children", gone)
+        async with bb:
+            await (await bb.session("chat").ask("go", agent="starter")).wait(60)
+    async with Backburner.open(address) as others:
+        await others.runs.begin()
+        for child in starter.children:
+            left = await others.session(child.record.session).task(child.id)
+            assert (await left.wait(60)).state is State.CANCELED

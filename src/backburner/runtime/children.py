@@ -29,14 +29,19 @@ async def stop_children(store: Store, home: Home, task: Task) -> None:
     before: int | None = None
     while children := await store.newest(scope, limit=_AT_ONCE, states=ACTIVE, before=before):
         for child in children:
-            await ask_to_stop(store, home, child.id, scope, DEFAULT_GRACE_S)
+            if _is_to_be_asked(child, task):
+                await ask_to_stop(store, home, child.id, scope, DEFAULT_GRACE_S)
         before = children[-1].seq
+
+
+def _is_to_be_asked(child: Task, agent: Task) -> bool:
+    """Of an agent that has ended before, only what it has left: a schedule that it made goes on."""
+    if agent.finished_at is None:
+        return True
+    return child.stop is None and child.created_at <= agent.finished_at
 
 
 async def stop_left_children(store: Store, home: Home) -> None:
     """The same for agents that ended while nobody was there to see to it."""
-    sessions = {(task.owner, task.session) for task in await store.active()}
-    for owner, session in sorted(sessions):
-        agent = await store.get(session, Scope(owner))
-        if agent is not None and agent.state.terminal:
-            await stop_children(store, home, agent)
+    for agent in await store.outlived_agents():
+        await stop_children(store, home, agent)

@@ -23,6 +23,7 @@ from backburner.model.node import Node
 from backburner.model.states import ErrorKind, State
 from backburner.model.task import Task
 from backburner.runtime.artifacts import Bringer
+from backburner.runtime.children import stop_left_children
 from backburner.runtime.contact import Contact
 from backburner.runtime.dead_nodes import see_to_the_dead
 from backburner.runtime.feed import Feed
@@ -172,6 +173,7 @@ class Station:
             asyncio.create_task(self._bringer.run()),
             asyncio.create_task(self._see_to_others()),
             asyncio.create_task(self._let_in_what_is_due()),
+            asyncio.create_task(self._stop_left_children()),
             asyncio.create_task(
                 prune_now_and_then(self._store, self._home, self._settings, self._report)
             ),
@@ -325,6 +327,15 @@ class Station:
         number = self._engine.number
         if number is None or self._node.draining or not await self._store.is_known(number):
             await self._store.put_node(self._node, number or _NOBODY)
+
+    async def _stop_left_children(self) -> None:
+        """Of agents whose machine could not do it: it has died, or lost the database, just then."""
+        while True:
+            await asyncio.sleep(self._node.silent_s)
+            try:
+                await stop_left_children(self._store, self._home)
+            except Exception as error:  # noqa: BLE001 - the next look may do
+                self._report(f"children of agents: {type(error).__name__}: {error}")
 
     async def leave(self) -> None:
         """After `run`: it is no worker of the engine, and its time to come back is counted."""

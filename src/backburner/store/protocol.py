@@ -254,6 +254,10 @@ class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol
         """What it carries out, or did when it died."""
         ...
 
+    async def outlived_agents(self) -> list[Task]:
+        """Agents that have ended, and something in their own sessions has not."""
+        ...
+
     async def stops_of_worker(self, worker_id: str) -> dict[str, StopRequest]:
         """What somebody wants it to end."""
         ...

@@ -27,6 +27,7 @@ async def test_an_empty_record_has_nothing(store: Store) -> None:
     assert await store.find("bg_", ADA, 10) == []
     assert await store.newest(ADA, limit=10) == []
     assert await store.active() == []
+    assert await store.outlived_agents() == []
     assert await store.waiting_for_keeper() == []
     assert await store.events("bg_1") == []
     assert await store.events_since(0) == []
@@ -216,3 +217,26 @@ async def test_a_requeued_task_waits_for_a_worker_again(store: Store) -> None:
     assert await store.waiting_for_keeper() == []
     again = await store.requeue(task.id, 1, "the worker died")
     assert await store.waiting_for_keeper() == [again]
+
+
+# Agents
+
+
+async def test_d8_agents_that_have_ended_before_what_they_had_started(store: Store) -> None:
+    """Whoever else's session has such a name; an agent that runs sees to its own."""
+    agents: list[str] = []
+    for scope in (ADA, BOB):
+        for state in ("ended", "running", "childless"):
+            agent = await running(store, scope=scope, kind=Kind.AGENT)
+            own = Scope(agent.owner, agent.id)
+            await ended(store, scope=own)
+            if state != "childless":
+                await queued(store, scope=own)
+                await queued(store, scope=Scope("stranger", agent.id))
+            if state != "running":
+                assert await store.finish(agent.id, 1, ENDINGS["exit"]) is not None
+            if state == "ended":
+                agents.append(agent.id)
+    shell = await ended(store)
+    await queued(store, scope=Scope(shell.owner, shell.id))
+    assert [agent.id for agent in await store.outlived_agents()] == agents

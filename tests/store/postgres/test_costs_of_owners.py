@@ -6,10 +6,12 @@ from collections.abc import Sequence
 import psycopg
 import pytest
 
+from backburner.model.states import Kind
 from backburner.store.postgres.connection import OWNER, TENANT
 from backburner.store.postgres.queries import query
 from backburner.store.postgres.store import PostgresStore
-from tests.store.conformance.making import ENDINGS, PLACE, queued
+from backburner.store.protocol import Scope
+from tests.store.conformance.making import ENDINGS, PLACE, queued, running
 from tests.store.postgres.test_database import run
 
 EARLIER = """
@@ -41,11 +43,38 @@ async def test_x10_an_owner_with_many_tasks_and_signals_pays_nothing_for_them(
     assert pages(address, asked) <= few + 5, "an index may be a page deeper"
 
 
-def pages(address: str, asked: str) -> int:
-    """How many one look touches, for whom sees what is of this owner."""
+WAITING = """
+    INSERT INTO task (id, owner, session, kind, title, spec, state, created_at)
+    SELECT 'bg_w' || n, 'ada', 'chat' || n %% 10, 'shell', 't', '{}', 'queued', n
+    FROM generate_series(%d, %d) n
+"""
+
+
+async def test_x10_d8_what_waits_or_was_costs_nothing_when_children_of_ended_agents_are_looked_for(
+    store: PostgresStore, address: str
+) -> None:
+    """Every machine does that now and then."""
+    agent = await running(store, kind=Kind.AGENT)
+    await queued(store, scope=Scope(agent.owner, agent.id))
+    assert await store.finish(agent.id, 1, ENDINGS["succeeded"]) is not None
+    look = query("task_outlived_agents").text.decode().rstrip(";\n")
+    run(address, WAITING % (1, 2_000))
+    run(address, EARLIER % (1, 2_000))
+    run(address, "ANALYZE")
+    few = pages(address, look, everybody=True)
+    run(address, WAITING % (2_001, 20_000))
+    run(address, EARLIER % (2_001, 20_000))
+    run(address, "ANALYZE")
+    assert pages(address, look, everybody=True) <= few * 2, "an index may be a page deeper"
+    assert [each.id for each in await store.outlived_agents()] == [agent.id]
+
+
+def pages(address: str, asked: str, *, everybody: bool = False) -> int:
+    """How many one look touches, for whom sees what is of this owner, or of everybody."""
     with psycopg.connect(address, autocommit=True, options="-c search_path=backburner") as raw:
         raw.execute(f"SELECT set_config('{OWNER}', 'ada', false)".encode())
-        raw.execute(f"SET ROLE {TENANT}".encode())
+        if not everybody:
+            raw.execute(f"SET ROLE {TENANT}".encode())
         raw.execute(asked.encode())  # with what is read once by each connection
         plan = raw.execute(f"EXPLAIN (ANALYZE, BUFFERS, TIMING OFF) {asked}".encode()).fetchall()
     text = "\n".join(str(line) for (line,) in plan)

@@ -99,6 +99,10 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
         """See Store.active."""
         return self._tasks("task_active", kind=kind)
 
+    def outlived_agents(self) -> list[Task]:
+        """See Store.outlived_agents."""
+        return self._tasks("task_outlived_agents")
+
     def parked(self, scope: Scope) -> int:
         """See Store.parked."""
         return self._rows("tasks_parked", owner=scope.owner, session=scope.session)[0][0]

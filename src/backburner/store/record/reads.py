@@ -55,6 +55,9 @@ class Reads(Looking):
     async def active(self, kind: Kind | None = None) -> list[Task]:
         return await self._look(lambda read: read.active(kind))
 
+    async def outlived_agents(self) -> list[Task]:
+        return await self._look(lambda read: read.outlived_agents())
+
     async def kept(self) -> list[Task]:
         return await self._look(lambda read: read.kept())
 

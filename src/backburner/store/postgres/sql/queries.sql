@@ -42,6 +42,24 @@ WHERE t.seq IN (SELECT seq FROM task
   AND (:kind::text IS NULL OR t.kind = :kind)
 ORDER BY t.seq;
 
+-- name: task_outlived_agents
+-- Agents that have ended, and something in the sessions that bear their names has not. From one session
+-- to the next, because it is asked again and again, and a session may have any number of tasks.
+WITH RECURSIVE walk (owner, session) AS (
+    (SELECT owner, session FROM task WHERE state IN ('queued', 'running', 'input_required')
+     ORDER BY owner, session LIMIT 1)
+    UNION ALL
+    SELECT n.owner, n.session FROM walk w CROSS JOIN LATERAL (
+        SELECT owner, session FROM task
+        WHERE state IN ('queued', 'running', 'input_required')
+          AND (owner, session) > (w.owner, w.session)
+        ORDER BY owner, session LIMIT 1) n)
+SELECT {task} FROM walk w CROSS JOIN LATERAL (
+    SELECT * FROM task a WHERE a.id = w.session AND a.owner = w.owner
+                           AND a.kind = 'agent' AND a.finished_at IS NOT NULL LIMIT 1) t
+LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'
+ORDER BY t.seq;
+
 -- name: task_kept
 -- Everything of that which the keeper looks after: processes, and not what applications carry out.
 SELECT {task} FROM task t LEFT JOIN signal s ON s.task = t.seq AND s.key = t.id || ':end'

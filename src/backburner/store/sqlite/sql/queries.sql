@@ -40,6 +40,15 @@ WHERE t.seq IN (SELECT seq FROM task INDEXED BY task_active
   AND (:kind IS NULL OR t.kind = :kind)
 ORDER BY t.seq;
 
+-- name: task_outlived_agents
+-- Agents that have ended, and something in the sessions that bear their names has not.
+SELECT {task} FROM (SELECT DISTINCT owner, session FROM task INDEXED BY task_active
+                    WHERE state IN ('queued', 'running', 'input_required')) o
+JOIN task t ON t.id = o.session AND t.owner = o.owner
+LEFT JOIN signal s ON s.key = t.id || ':end'
+WHERE t.kind = 'agent' AND t.finished_at IS NOT NULL
+ORDER BY t.seq;
+
 -- name: task_kept
 -- Everything of that which the keeper looks after: processes, and not what applications carry out.
 SELECT {task} FROM task t LEFT JOIN signal s ON s.key = t.id || ':end'

@@ -80,6 +80,27 @@ async def test_x2_a_worker_that_comes_back_goes_on_with_what_the_last_one_left(
     assert (await task.output()).text == "done\n"
 
 
+async def test_x1_a_job_that_breaks_its_log_has_its_end_all_the_same(
+    shared: Backburner, new_worker: NewWorker
+) -> None:
+    worker = new_worker()
+    session = shared.session("chat")
+    log = "$BACKBURNER_HOME/tasks/$BACKBURNER_TASK_ID.1/output.log"
+    instead = ("mkdir {log}", "mkfifo {log}", "ln -s output.log {log}")
+    tasks = [
+        await session.run(
+            f"echo hi >&2; rm {log}; {put.format(log=log)}; exit 3", separate_stderr=apart
+        )
+        for put in instead
+        for apart in (False, True)
+    ]
+    for task in tasks:
+        await task.wait(timeout=60)
+        assert (task.state, task.record.exit_code) == (State.FAILED, 3)
+        assert (await task.output()).complete
+    assert "adopted anew" not in worker.said()
+
+
 async def test_e11_what_a_dead_machine_had_is_orphaned_and_its_session_is_told(
     shared: Backburner, new_worker: NewWorker, tmp_path: Path
 ) -> None:

@@ -319,6 +319,22 @@ async def test_x2_who_comes_back_under_its_name_copies_what_its_last_process_has
     await again.close()
 
 
+async def test_x10_a_log_that_cannot_be_read_is_told_once_and_keeps_nothing_else_up(
+    node: Node, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await node.writes(b"first\n")
+    os.unlink(node.folder.log)
+    os.mkdir(node.folder.log)
+    Path(node.folder.stderr).write_bytes(b"warning\n")
+    for _ in range(3):
+        await node.copier.copy(node.task)
+    assert await node.store.finish(node.task.id, 1, ENDINGS["exit"]) is not None
+    assert capsys.readouterr().out.count("cannot be copied") == 1
+    assert await whole(node, tmp_path / "late") == b"first\n"
+    copied = Home(tmp_path / "late", node.address).attempt(node.task.id, 1)
+    assert Path(copied.stderr).read_bytes() == b"warning\n"
+
+
 async def _is(look: Callable[[], Awaitable[bytes]], wanted: bytes) -> bool:
     with contextlib.suppress(StoreAway):
         return await look() == wanted

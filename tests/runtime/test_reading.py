@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from backburner import Backburner, Chunk, Settings
+from backburner.model.errors import StoreError
+from backburner.runtime.output import read_task_bytes
 from tests.waiting import pause_async
 
 pytestmark = pytest.mark.slow  # short ones, and many: together they take long
@@ -71,3 +73,22 @@ async def test_a7_pieces_make_up_the_whole(
     assert reader.last == last
     assert reader.pieces > 2, "it was over before it could be read in pieces"
     assert task.record.dropped_bytes > 0 or reader.notes == 0
+
+
+@pytest.mark.parametrize("put", ["mkdir {log}", "mkfifo {log}", "echo 1 >{log}; echo 1 >{log}.map"])
+async def test_x1_a_job_that_breaks_its_log_ends_and_is_described_all_the_same(
+    home: Path, put: str
+) -> None:
+    log = "$BACKBURNER_HOME/tasks/$BACKBURNER_TASK_ID.1/output.log"
+    async with Backburner.open(home) as bb:
+        task = await bb.session("chat").run(f"rm {log}; {put.format(log=log)}; exit 3")
+        await task.wait(timeout=60)
+        assert task.record.exit_code == 3
+        assert task.document()["exit_code"] == 3
+        chunk = await task.output()
+        assert "[the output cannot be read: the " in chunk.text
+        assert chunk.complete
+        again = await task.output(since=chunk.cursor)
+        assert (again.text, again.cursor) == ("", chunk.cursor)
+        with pytest.raises(StoreError, match="cannot be read"):
+            read_task_bytes(bb.home, task.record)

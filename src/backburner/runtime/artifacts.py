@@ -115,7 +115,7 @@ class Bringer:
             except UsageError as error:
                 reason = str(error)
                 break
-            except (ArtifactsUnreachable, TimeoutError, OSError) as error:
+            except (ArtifactsUnreachable, NotFound, TimeoutError, OSError) as error:
                 reason = str(error) or f"{self._settings.artifacts} does not answer"
                 self._report(f"{task.id}: artifacts were not brought: {reason}")
             if time.monotonic() + wait > deadline:

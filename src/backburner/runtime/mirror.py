@@ -30,6 +30,7 @@ _TRIES = 3
 
 _Sign = tuple[int, int]
 """How long a file is, and when it was changed."""
+_NO_SIGN = (0, 0)
 _Attempt = tuple[str, int]
 
 
@@ -41,6 +42,8 @@ class _Log:
     """By stream; to begin with nothing, which is so unless it was adopted."""
     signs: dict[str, _Sign] = field(default_factory=dict[str, _Sign])
     """Of the files when they were copied."""
+    unread: bool = False
+    """It was told that something of it cannot be read."""
     doubted: bool = False
     """The record may hold something else, as after a crash: it is asked first."""
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -124,7 +127,11 @@ class Copier:
                 if log.doubted:
                     log.held = await self._store.held_output(task.id, task.attempt)
                     log.signs, log.doubted = {}, False
-                signs, written = await asyncio.to_thread(_look, task, folder, log, last=last)
+                look = await asyncio.to_thread(_look, task, folder, log, last=last)
+                signs, written, error = look
+                if error is not None and not log.unread:
+                    self._report(f"{task.id}: its output cannot be copied: {error}")
+                log.unread = error is not None
                 if written is None or await self._is_put(written, log, last=last):
                     log.signs = signs
                     return
@@ -159,22 +166,32 @@ def _groups(grown: Sequence[tuple[Task, int]]) -> Iterator[list[Task]]:
 
 def _look(
     task: Task, folder: AttemptFolder, log: _Log, *, last: bool
-) -> tuple[dict[str, _Sign], Written | None]:
-    """What the record lacks. The signs are of before the look."""
+) -> tuple[dict[str, _Sign], Written | None, OSError | None]:
+    """What the record lacks. The signs are of before the look.
+
+    A job can put anything in the place of its log: what cannot be read keeps nothing else up, and
+    has no sign, so that it is looked at again.
+    """
     signs = _signs(folder)
+    failed: OSError | None = None
     bounds = _bounds(task)
     grown: list[Growth] = []
     for name, path in streams_of(folder).items():
         if name in signs and signs[name] != log.signs.get(name):
-            found = _growth(name, path, log.held.get(name, Held()), bounds)
+            try:
+                found = _growth(name, path, log.held.get(name, Held()), bounds)
+            except OSError as error:
+                failed = error
+                del signs[name]
+                continue
             if found is not None:
                 grown.append(found)
     if last:  # what the record was seen to have a crash may have taken since
         named = {each.stream for each in grown}
         grown += [Growth.none(name, held) for name, held in log.held.items() if name not in named]
     if not grown:
-        return signs, None
-    return signs, Written(task.id, task.attempt, grown, measure_output(folder))
+        return signs, None, failed
+    return signs, Written(task.id, task.attempt, grown, measure_output(folder)), failed
 
 
 def _bounds(task: Task) -> LogBounds:
@@ -207,6 +224,9 @@ def _signs(folder: AttemptFolder) -> dict[str, _Sign]:
         try:
             status = os.stat(path)
         except FileNotFoundError:
+            continue
+        except OSError:
+            found[name] = _NO_SIGN  # who reads it learns what is wrong
             continue
         found[name] = status.st_size, status.st_mtime_ns
     return found

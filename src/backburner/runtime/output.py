@@ -5,7 +5,7 @@ from typing import Any
 
 from backburner.model.clock import Instant
 from backburner.model.document import Artifact, task_document
-from backburner.model.errors import UsageError
+from backburner.model.errors import StoreError, UsageError
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.task import Task
 from backburner.model.values import value
@@ -23,24 +23,34 @@ def measure_output(folder: AttemptFolder) -> Output:
     """How much was written and dropped so far, over both streams."""
     total = dropped = 0
     for path in (folder.log, folder.stderr):
-        written, lost = measure(path)
+        written, lost = _measured(path)
         total += written
         dropped += lost
     return Output(total, dropped)
 
 
+def _measured(path: str) -> tuple[int, int]:
+    """Nothing, where it cannot be read: its task is described and listed all the same."""
+    try:
+        return measure(path)
+    except BlockingIOError:
+        raise
+    except OSError:
+        return 0, 0
+
+
 def end_cursor(folder: AttemptFolder, attempt: int) -> str:
     """The cursor after everything that is there."""
     apart = os.path.exists(folder.stderr)
-    stderr = measure(folder.stderr)[0] if apart else None
-    return str(Cursor(attempt, measure(folder.log)[0], stderr))
+    stderr = _measured(folder.stderr)[0] if apart else None
+    return str(Cursor(attempt, _measured(folder.log)[0], stderr))
 
 
 def attempt_with_output(home: Home, task: Task) -> int:
     """The present one; where that has not started, the last of those before it."""
     if task.started_at is None:
         for attempt in range(task.attempt, 1, -1):
-            if measure(home.attempt(task.id, attempt).log)[0]:
+            if _measured(home.attempt(task.id, attempt).log)[0]:
                 return attempt
         return 1
     return task.attempt
@@ -84,7 +94,11 @@ def read_task_output(
     raw: bool = False,
     streams: Streams = "both",
 ) -> Chunk:
-    """One read. A cursor of an earlier attempt starts the newest one from its beginning."""
+    """One read. A cursor of an earlier attempt starts the newest one from its beginning.
+
+    Of a log that cannot be read the chunk says so, where it would begin: it is shown with other
+    things, which are not to be lost for it.
+    """
     attempt = attempt_with_output(home, task)
     folder = home.attempt(task.id, attempt)
     apart = bool(task.spec.get("separate_stderr"))
@@ -104,6 +118,14 @@ def read_task_output(
         )
     except ValueError as error:
         raise UsageError(str(error)) from error
+    except BlockingIOError:
+        raise
+    except OSError as error:
+        text = "" if since else f"[the output cannot be read: {error.strerror or error}]\n"
+        cursor = since or str(Cursor(attempt, 0, 0 if apart else None))
+        complete = task.state.terminal and task.leftovers == 0
+        total, dropped = task.output_bytes, task.dropped_bytes
+        return Chunk(text, cursor, dropped, total, None, complete=complete)
 
 
 @value
@@ -134,10 +156,17 @@ class LogBytes:
 
 
 def read_task_bytes(home: Home, task: Task, *, stderr: bool = False) -> LogBytes:
-    """What is kept of a stream, as it was written. Never more than the bounds of a log."""
+    """What is kept of a stream, as it was written. Never more than the bounds of a log.
+
+    StoreError where it cannot be read.
+    """
     folder = home.attempt(task.id, attempt_with_output(home, task))
     path = folder.stderr if stderr else folder.log
-    read = read_stream(path, bounds=log_bounds(task.spec))
+    try:
+        read = read_stream(path, bounds=log_bounds(task.spec))
+    except OSError as error:
+        reason = error.strerror or error
+        raise StoreError(f"the output of {task.id} cannot be read: {reason}") from error
     return LogBytes(read.total, read.segments)
 
 

@@ -113,6 +113,7 @@ class Station:
         self._bringer = Bringer(store, home, settings, crew.at_work, report)
         store.has_left = self._has_left
         store.after_end = self._ended
+        store.report = report
         self._carried: dict[Job, bool] = {}
         """What was brought here and is not over; whether this process has written its end."""
         self._clockwork = Clockwork(store, home, settings, report)
@@ -186,7 +187,10 @@ class Station:
 
     def _has_left(self, task_id: str, attempt: int) -> bool:
         folder = self._home.attempt(task_id, attempt)
-        return bool(measure_output(folder).total) or os.path.exists(folder.artifacts)
+        try:
+            return bool(measure_output(folder).total) or os.path.exists(folder.artifacts)
+        except OSError:
+            return True
 
     # What is brought
 

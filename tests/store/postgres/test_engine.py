@@ -338,6 +338,31 @@ async def test_x1_who_stops_waiting_for_an_end_does_not_undo_it(address: str) ->
     await again.close()
 
 
+async def test_x1_what_goes_wrong_before_an_end_is_reported_and_the_end_is_written(
+    address: str,
+) -> None:
+    """A job has its folder in its hands. What comes after it is done all the same."""
+    store = await open_node(address, "nd_1")
+    said: list[str] = []
+    store.report = said.append
+    task = await queued(store)
+    await store.take(Job(task.id, 1))
+    await store.claim(task.id, 1, PLACE)
+
+    async def fail(_: Task) -> None:
+        raise OSError("the disk is broken")
+
+    async def note(task: Task) -> None:
+        said.append(task.id)
+
+    store.before_end += [fail, note]
+    ended = await store.finish(task.id, 1, ENDINGS["exit"])
+    assert ended is not None
+    assert ended.state is State.FAILED
+    assert said == [f"{task.id}: before its end: OSError: the disk is broken", task.id]
+    await store.close()
+
+
 async def test_x2_what_a_node_was_brought_before_it_died_is_given_anew_when_it_is_back(
     address: str,
 ) -> None:

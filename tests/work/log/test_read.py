@@ -35,6 +35,30 @@ def append(log: Path, data: bytes | str) -> None:
         file.write(data if isinstance(data, bytes) else data.encode())
 
 
+@pytest.mark.parametrize("what", ["folder", "pipe", "circle", "map", "other map", "map folder"])
+def test_what_a_job_puts_in_the_place_of_its_log_is_an_error_for_which_nobody_waits(
+    log: Path, what: str
+) -> None:
+    beside = log.with_name(f"{log.name}.map")
+    match what:
+        case "folder":
+            log.mkdir()
+        case "pipe":
+            os.mkfifo(log)
+        case "circle":
+            log.symlink_to(log.name)
+        case "map folder":
+            log.touch()
+            beside.mkdir()
+        case _:
+            log.touch()
+            beside.write_text("not ours" if what == "map" else "[]")
+    with pytest.raises(OSError):  # noqa: PT011 - each has a number of its own
+        read_stream(log)
+    with pytest.raises(OSError):  # noqa: PT011
+        LogBounder(log).bound(final=True)
+
+
 @given(st.lists(job_output))
 def test_a7_raw_reads_put_together_are_the_log(pieces: list[bytes]) -> None:
     """X3: successive cursors neither repeat a byte nor skip one."""

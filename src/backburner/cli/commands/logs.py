@@ -135,7 +135,7 @@ async def _print(task: "Task", reading: "Reading", *, as_json: bool) -> int:
     say.at_once(text)
     if text and not text.endswith("\n") and terminal.is_terminal(sys.stdout):
         say.at_once("\n")
-    if not chunk.total:
+    if not chunk.total and not text:
         so_far = "" if chunk.complete else " so far"
         say.message(f"{task.id} has written nothing{so_far}")
     return exits.DONE

@@ -15,6 +15,7 @@ from typing import cast
 from backburner.model import clock
 from backburner.model.clock import Instant
 from backburner.model.ending import Ending
+from backburner.model.errors import StoreError
 from backburner.model.events import EventKind
 from backburner.model.messages import Message
 from backburner.model.node import SeenNode
@@ -104,6 +105,9 @@ class NodeStore(PostgresStore):
         """Whether there may be any of that: most of what ends within milliseconds has none."""
         self.after_end: Callable[[Job], None] = lambda _job: None
         """Called when the end of an attempt is written."""
+        self.report: Callable[[str], None] = lambda _text: None
+        """Told what was wrong with what is called: a job has its folder in its hands, and can break
+        anything there, but not its end."""
 
     # What the engine brings
 
@@ -288,7 +292,15 @@ class NodeStore(PostgresStore):
         for task in await self._own_tasks("node_has", id=task_id):
             if task.attempt == attempt and task.state.terminal == lingers:
                 for each in self.before_end:
-                    await each(task)
+                    await self._before(each, task)
+
+    async def _before(self, do: Callable[[Task], Awaitable[None]], task: Task) -> None:
+        try:
+            await do(task)
+        except StoreError:
+            raise  # the end cannot be written either, and is tried again with all of it
+        except Exception as error:  # noqa: BLE001 - whatever it is, the task has ended
+            self.report(f"{task.id}: before its end: {type(error).__name__}: {error}")
 
     async def close(self) -> None:
         if self._endings:

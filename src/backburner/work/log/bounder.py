@@ -7,6 +7,7 @@ bounder for a log at a time: the keeper's lock sees to that.
 
 import errno
 import os
+import stat
 
 from backburner.work import linux
 from backburner.work.log import moved
@@ -43,7 +44,8 @@ class LogBounder:
         """Free the middle if that is worth a call; cheap (one stat) if it is not.
 
         `final`, once the job has ended, goes down to head and tail, but for parts of a block. No
-        log is an empty log. Raises OSError (a full disk) only where it has to copy.
+        log is an empty log. Raises OSError where it has to copy and the disk is full, and where the
+        job has put something else in its place, of which the size says nothing.
         """
         if self._copying:
             return self._copy(final)
@@ -51,6 +53,8 @@ class LogBounder:
             status = os.stat(self._path)
         except FileNotFoundError:
             return BoundResult(0, 0)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "the log is no plain file", self._path)
         size = status.st_size
         block = max(status.st_blksize, PAGE)
         # Inwards to whole blocks: of a part of a block the kernel would only write NULs over it.

@@ -7,6 +7,7 @@ emptying is lost.
 """
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -124,17 +125,23 @@ def read_map_text(path: str) -> bytes:
 
 
 def parse_map(text: bytes) -> LogMap:
-    """What `read_map_text` gave; a log without a map is a map that says so."""
+    """What `read_map_text` gave; a log without a map is a map that says so.
+
+    OSError where somebody else has written it: then nobody knows what the log is.
+    """
     if not text:
         return LogMap(0, State.STEADY, Layout())
-    given = json.loads(text)
-    after = given.pop("after")
-    return LogMap(
-        state=State(given.pop("state")),
-        layout=Layout(**given.pop("layout")),
-        after=Layout(**after) if after else None,
-        **given,
-    )
+    try:
+        given = json.loads(text)
+        after = given.pop("after")
+        return LogMap(
+            state=State(given.pop("state")),
+            layout=Layout(**given.pop("layout")),
+            after=Layout(**after) if after else None,
+            **given,
+        )
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise OSError(errno.EIO, "the map of the log is damaged") from error
 
 
 def token_is_there(fd: int, found: LogMap) -> bool:

@@ -7,6 +7,7 @@ are gone, never the NULs of a hole; and never more in memory than the bounds of 
 import contextlib
 import errno
 import os
+import stat
 import time
 from collections.abc import Iterator
 
@@ -101,7 +102,8 @@ def read_stream(
     """The bytes from a position on, or only the `last` of them.
 
     What is more than a bounded log can hold is left out in the middle. No log is an empty log.
-    Raises BlockingIOError if the log was moved at every one of many tries.
+    Raises OSError where it cannot be read, or is no plain file: a job can put anything in its
+    place. BlockingIOError if the log was moved at every one of many tries.
     """
     path = os.fspath(path)
     deadline = time.monotonic() + _PATIENCE
@@ -135,8 +137,10 @@ def _was_cut(log: int, found: moved.LogMap) -> bool:
 
 
 def _open(path: str, files: contextlib.ExitStack) -> int:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # nobody may write to a pipe
     files.callback(os.close, fd)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        raise OSError(errno.EINVAL, "the log is no plain file", path)
     return fd
 
 

@@ -55,6 +55,8 @@ def guarded(work: Callable[[], int]) -> int:
         _line(f"backburner: internal error: {type(error).__name__}: {error}")
         _line(f"hint: {_keep_details(error)}")
         return exits.FAILED
+    finally:
+        _lose_messages()
 
 
 def _usable(stream: TextIO | None) -> TextIO:
@@ -78,11 +80,19 @@ def _line(text: str) -> None:
         print(clean(hide_passwords(text, sys.argv)), file=sys.stderr)
 
 
-def _write_to_nowhere() -> None:
+def _lose_messages() -> None:
+    """Those that could not be written: Python would try again at its end, and change our status."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _write_to_nowhere(sys.stderr)
+
+
+def _write_to_nowhere(stream: TextIO | None = None) -> None:
     """Whatever is still to be written: nobody reads it, and Python would complain at its end."""
     try:
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, (stream or sys.stdout).fileno())
         os.close(nowhere)
     except (OSError, ValueError, AttributeError):
         pass

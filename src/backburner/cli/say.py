@@ -1,5 +1,9 @@
-"""Saying things: data on standard output, messages on standard error, nothing anywhere else."""
+"""Saying things: data on standard output, messages on standard error, nothing anywhere else.
 
+A message that cannot be written is lost, and nothing more: work goes on when its reader has left.
+"""
+
+import contextlib
 import json
 import sys
 from collections.abc import Iterable
@@ -29,12 +33,17 @@ def error_output(text: str) -> None:
 def message(text: str) -> None:
     """A sentence about it, with our name before it, for the person who asked."""
     sys.stdout.flush()  # both often end in one terminal: keep the order
-    print(f"backburner: {clean(text)}", file=sys.stderr)
+    _tell(f"backburner: {clean(text)}")
 
 
 def hint(text: str) -> None:
     """What the person can do about the message before."""
-    print(f"hint: {clean(text)}", file=sys.stderr)
+    _tell(f"hint: {clean(text)}")
+
+
+def _tell(line: str) -> None:
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
 
 
 def document(value: Any) -> None:

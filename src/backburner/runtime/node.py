@@ -318,8 +318,9 @@ async def _until_told(
             for task in (running, *draining):
                 task.cancel()
             return
-        report("takes on nothing more, and leaves when the last task has ended")
+        # Before it is told: whoever reads it may be gone, and work may not depend on them.
         draining.extend(asyncio.create_task(each.drain()) for each in (node, runs))
+        report("takes on nothing more, and leaves when the last task has ended")
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -268,7 +268,6 @@ async def _serve(
         )
         if not allowed:
             say.hint("write /whoami to the bot to learn your id, then give it to --allow")
-        sys.stderr.flush()
 
     async with Backburner.open(at.home.where) as backburner:
         try:

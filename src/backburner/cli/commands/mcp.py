@@ -2,13 +2,12 @@
 
 import json
 import os
-import sys
 from collections.abc import Callable
 from typing import Annotated
 
 import typer
 
-from backburner.cli import exits, options
+from backburner.cli import exits, options, say
 from backburner.cli.options import HomeOption
 from backburner.cli.place import place
 from backburner.model.errors import UsageError
@@ -152,7 +151,7 @@ async def _serve(
 
 
 def _tell_address(address: str) -> None:
-    print(f"backburner: serving MCP at {address}", file=sys.stderr, flush=True)
+    say.message(f"serving MCP at {address}")
 
 
 def _print_address(address: str) -> None:

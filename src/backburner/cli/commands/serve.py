@@ -80,7 +80,6 @@ def command(
             return
         say.message(f"serving at {address}")
         say.message(f"open this to log in, once: {link}")
-        sys.stderr.flush()
 
     async def main() -> None:
         from backburner.app import Backburner

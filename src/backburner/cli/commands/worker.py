@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import os
-import sys
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -163,7 +162,6 @@ async def _work(
         if probes is not None:
             say.message(f"{name} answers at {probes}/readyz")
         say.message(f"{name} takes on {', '.join([*terms.queues, *tools])}")
-        sys.stderr.flush()
 
     @contextlib.asynccontextmanager
     async def beside(name: str) -> AsyncGenerator["Runs"]:

@@ -2,6 +2,8 @@
 
 import os
 import sys
+import sysconfig
+import traceback
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -18,6 +20,10 @@ from backburner.work.process.wrapper import Launch
 REGISTER = "register"
 """The function of a module that is given the Backburner to register tools and agents with."""
 
+_OURS = f"{os.path.dirname(os.path.dirname(__file__))}/"
+_PYTHON = f"{sysconfig.get_path('stdlib')}/"
+_INSTALLED = ("/site-packages/", "/dist-packages/")
+
 _HOW = "name a module, or package.module:object, with a registry, a tool or a function of it"
 
 
@@ -27,7 +33,11 @@ def take_in(backburner: Backburner, name: str) -> None:
     `package.module` has every function that is a tool, and what its ``register(backburner)`` adds;
     `package.module:object` is a registry, a tool, another Backburner, or such a function.
     """
-    module_name, _, path = name.partition(":")
+    module_name, colon, path = name.partition(":")
+    if not module_name:
+        raise UsageError(f"--tools: {name!r} names no module", remedy=_HOW)
+    if colon and not path:
+        raise UsageError(f"--tools: {name!r} names no object after the colon", remedy=_HOW)
     module = _imported(module_name)
     if path:
         _take_in_object(backburner, name, _attribute(module, name, path))
@@ -82,9 +92,8 @@ def _imported(name: str) -> ModuleType:
         sys.path.insert(0, here)
     try:
         return import_module(name)
-    except Exception as error:  # a module runs when it is loaded, and may raise anything
-        text = f"{type(error).__name__}: {error}"
-        raise UsageError(f"{name} cannot be imported: {text}", remedy=_HOW) from error
+    except (Exception, SystemExit) as error:  # a module runs when it is loaded, and may do anything
+        raise UsageError(f"{name} cannot be imported: {_told(error)}", remedy=_HOW) from error
 
 
 def _attribute(module: ModuleType, name: str, path: str) -> Any:
@@ -99,8 +108,34 @@ def _attribute(module: ModuleType, name: str, path: str) -> Any:
 def _call(register: Any, backburner: Backburner, name: str) -> None:
     try:
         register(backburner)
-    except UsageError:
-        raise
-    except Exception as error:  # whatever an application does there
-        text = f"{type(error).__name__}: {error}"
-        raise UsageError(f"{name} failed: {text}", remedy="see why, and start it again") from error
+    except UsageError as error:
+        where = _where(error)
+        text = f"{error.message} ({where})" if where else error.message
+        raise UsageError(text, remedy=error.remedy) from error
+    except (Exception, SystemExit) as error:  # whatever an application does there
+        text = f"{name} failed: {_told(error)}"
+        raise UsageError(text, remedy="see why, and start it again") from error
+
+
+def _told(error: BaseException) -> str:
+    """What it was, and where in the application."""
+    where = _where(error)
+    return f"{type(error).__name__}: {error}" + (f" ({where})" if where else "")
+
+
+def _where(error: BaseException) -> str | None:
+    """The innermost line of the application: errors also come through what it has called."""
+    named = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    theirs = [each for each in named if not each[0].startswith(("<frozen ", _OURS))]
+    own = [each for each in theirs if not _is_installed(each[0]) and not _is_python(each[0])]
+    for file, line in reversed(own or [each for each in theirs if _is_installed(each[0])]):
+        return f"{file}, line {line}"
+    return None
+
+
+def _is_installed(file: str) -> bool:
+    return any(folder in file for folder in _INSTALLED)
+
+
+def _is_python(file: str) -> bool:
+    return file.startswith(_PYTHON)

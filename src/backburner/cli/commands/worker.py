@@ -153,7 +153,7 @@ async def _work(
     for module in modules:
         take_in(application, module)
     programs = programs_of(application)
-    tools = [*application.registry.names(), *programs.names]
+    tools = [*application.registry.names(), *application.registered_agents]
 
     def announce(name: str, probes: str | None) -> None:
         if as_json:

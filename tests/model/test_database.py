@@ -71,6 +71,28 @@ def test_what_could_be_read_otherwise_is_refused_and_not_repeated(address: str) 
         assert part not in f"{refused.value} {refused.value.remedy} {without_password(address)}"
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://db:99999/work",
+        "postgresql://db:0/work",
+        "postgresql://db:5432,other:65536/work",
+        "postgresql:///work?host=db&port=70000",
+        "postgresql:///work?host=db&port=five",
+    ],
+)
+def test_x10_a_port_that_there_cannot_be_is_refused(address: str) -> None:
+    """libpq says it as of a database that is away, and for that one would wait."""
+    with pytest.raises(UsageError, match="port") as refused:
+        named_home(address)
+    assert "65535" in refused.value.remedy
+
+
+@pytest.mark.parametrize("port", ["", ":", ":1", ":65535", ":5432,[::1]:5433"])
+def test_x10_any_other_port_is_taken(port: str) -> None:
+    assert check_address(f"postgresql://db{port}/work?port=") == f"postgresql://db{port}/work?port="
+
+
 def test_a_password_in_an_address_of_any_scheme_is_not_repeated() -> None:
     said = hide_passwords("no: mysql://u:hunter2@h/w, https://h/a@b, redis://:hunter2@h")
     assert said == "no: mysql://… https://h/a@b, redis://…"

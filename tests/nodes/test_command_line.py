@@ -180,6 +180,7 @@ def test_an_address_that_is_none_is_a_mistake_of_the_caller(
     mysql = backburner("worker", "--database", address.replace("postgresql:", "mysql:"))
     assert (mysql.code, "is not one of PostgreSQL" in mysql.err) == (2, True)
     assert "postgresql://user@host:5432/database" in mysql.err
+    assert backburner("worker", "--database", "postgresql://127.0.0.1:99999/x").code == 2
     assert backburner("worker", address).code == 2, "what typer repeats"
     other = address.replace("postgresql:", "postgresql+psycopg:")
     assert backburner("ls", other).code == 2, "as other libraries spell it"

@@ -30,6 +30,9 @@ _IN_TEXT = re.compile(
 )
 """Also as other libraries spell it, and of any scheme where a password is before an @."""
 
+_PORT = re.compile(r":([0-9]+)$")
+_LAST_PORT = 65535
+
 _SECRET = ("password", "sslpassword")
 _SHOWN = ("host", "hostaddr", "port", "user", "dbname", "service", "sslmode")
 
@@ -46,11 +49,18 @@ def is_no_folder(text: str) -> bool:
 
 def check_address(text: str) -> str:
     """The address; UsageError where it is none, or could be read in another way than meant."""
-    if _ADDRESS.fullmatch(text) is None:
+    found = _ADDRESS.fullmatch(text)
+    if found is None:
         raise UsageError(
             "the address of the record is not one of PostgreSQL",
             remedy="write it as postgresql://user@host:5432/database; in a password, write %40 for"
             " @, %2F for / and so on, or leave it to ~/.pgpass",
+        )
+    # Here, because it would look like a database that is away, which is waited for.
+    if not all(port.isdecimal() and 0 < int(port) <= _LAST_PORT for port in _ports(found)):
+        raise UsageError(
+            "the address of the record has a port that there cannot be",
+            remedy=f"write one from 1 to {_LAST_PORT}, such as postgresql://user@host:5432/database",
         )
     return text
 
@@ -104,6 +114,16 @@ def _shown(address: str, keeps: Callable[[str], bool]) -> str:
         f"{found['scheme']}{user}{found['hosts']}{found['name'] or ''}"
         f"{'?' if options else ''}{options}"
     )
+
+
+def _ports(found: re.Match[str]) -> list[str]:
+    """Those that are named; without one it is the usual one."""
+    after_hosts = (_PORT.search(host) for host in found["hosts"].split(","))
+    named = [each[1] for each in after_hosts if each is not None]
+    for name, value in _options(found):
+        if name == "port":
+            named += [port for port in value.split(",") if port]
+    return named
 
 
 def _options(found: re.Match[str]) -> list[tuple[str, str]]:

@@ -11,11 +11,11 @@ import contextlib
 import os
 import signal
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from backburner.model.errors import StoreError, StoreUnusable
+from backburner.model.errors import StoreAway, StoreError, StoreUnusable
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.node import Node as NodeRow
@@ -268,11 +268,28 @@ async def _opened(home: Home, place: NodeHome, report: Callable[[str], None]) ->
 
     on meanwhile. Who has never had it open may have been told a wrong address.
     """
+
+    async def open_it() -> NodeStore:
+        return await open_node(home.address, place.name, carries_out=True)
+
     if place.knows_its_record:
-        return await insist(lambda: open_node(home.address, place.name), report)
-    store = await open_node(home.address, place.name)
+        found = await insist(partial(_or_why_not, open_it), report)
+        if isinstance(found, StoreUnusable):
+            raise found
+        return found
+    store = await open_it()
     place.note_record()
     return store
+
+
+async def _or_why_not(open_it: Callable[[], Awaitable[NodeStore]]) -> NodeStore | StoreUnusable:
+    """What no waiting mends, such as a right that is missing: somebody has to be told."""
+    try:
+        return await open_it()
+    except StoreAway:
+        raise
+    except StoreUnusable as error:
+        return error
 
 
 async def _be_the_only_one(

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 import psycopg
@@ -14,7 +13,7 @@ import pytest
 
 from backburner.model import clock
 from backburner.model.channels import Channel, ChannelKind
-from backburner.model.errors import Conflict, StoreUnusable
+from backburner.model.errors import Conflict
 from backburner.model.events import EventKind
 from backburner.model.order import Order
 from backburner.model.schedule import NewSchedule
@@ -26,10 +25,9 @@ from backburner.store.postgres.pieces import Held, growth
 from backburner.store.postgres.queries import _all  # pyright: ignore[reportPrivateUsage]
 from backburner.store.postgres.reader import Reader, TenantReader
 from backburner.store.postgres.statements import Statements
-from backburner.store.postgres.store import PostgresStore, open_store
+from backburner.store.postgres.store import PostgresStore
 from backburner.store.protocol import Facts, Output, Scope
 from backburner.store.record.leases import BootClock
-from tests import postgres_server
 from tests.store.conformance.making import (
     ADA,
     BOB,
@@ -38,7 +36,6 @@ from tests.store.conformance.making import (
     PLENTY,
     get,
     new_task,
-    queued,
     running,
 )
 from tests.store.postgres.test_database import run
@@ -379,25 +376,3 @@ async def test_x10_what_a_task_waits_for_is_known_though_it_is_others(store: Pos
     assert (found.wait.queue, found.wait.place, found.wait.owner_limit) == ("q", 1, 1)
     assert (await get(store, waiting.id)).state is State.QUEUED
     assert first.owner == "bob"
-
-
-async def test_x10_a_plain_user_of_the_database_needs_no_more_than_the_role() -> None:
-    """Who may not make roles is told what an administrator has to do, and then it works."""
-    server = postgres_server.server()
-    server.create()  # there is such a role, then
-    name = f"plain{int(datetime.now(UTC).timestamp() * 1e6)}"
-    address = server.create_empty()
-    database = address.rsplit("/", 1)[1]
-    server.run(f"CREATE ROLE {name} LOGIN")
-    server.run(f"ALTER DATABASE {database} OWNER TO {name}")
-    theirs = address.replace("//test@", f"//{name}@")
-    with pytest.raises(StoreUnusable, match=f'GRANT {TENANT} TO "{name}"'):
-        await open_store(theirs)
-    server.run(f'GRANT {TENANT} TO "{name}"')
-    store = await open_store(theirs)
-    try:
-        task = await queued(store)
-        assert await store.get(task.id, ADA) is not None
-        assert await store.get(task.id, BOB) is None
-    finally:
-        await store.close()

@@ -72,13 +72,10 @@ def _extra() -> Finding:
 
 def _database(at: Place, server: "Server", took: float) -> Finding:
     text = f"{at.home.shown}: PostgreSQL {server.version.split()[0]}, {byte_count(server.bytes)}"
-    if server.standby:
+    if server.why_unwritable is not None:
+        why, remedy = server.why_unwritable
         return Finding(
-            "database",
-            Level.FAIL,
-            f"{text}, which only follows another one",
-            "give the address of the one that is written to",
-            "nothing can be started here",
+            "database", Level.FAIL, f"{text}, {why}", remedy, "nothing can be started here"
         )
     return Finding("database", Level.OK, f"{text}, connected in {took * 1000:.0f} ms")
 

@@ -41,6 +41,10 @@ def _of_database(home: Home) -> Iterator[Finding]:
             yield shape
             if shape.level is Level.FAIL:
                 return
+            unwritable = look.server().why_unwritable
+            if unwritable is not None:
+                why, remedy = unwritable
+                yield Finding("database", Level.FAIL, f"one {why}", remedy)
             found = look.breaches()
     except BackburnerError as error:
         yield Finding("database", Level.FAIL, error.message, error.remedy)

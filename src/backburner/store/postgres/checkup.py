@@ -26,6 +26,23 @@ class Server:
     most_connections: int
     standby: bool
     """It only follows another one, and cannot be written to."""
+    read_only: bool
+    """So this user, the database or the server is set."""
+
+    @property
+    def why_unwritable(self) -> tuple[str, str] | None:
+        """What keeps the record from being written, and what to do; None where nothing does."""
+        if self.standby:
+            return (
+                "which only follows another one",
+                "give the address of the one that is written to",
+            )
+        if self.read_only:
+            return (
+                "which this user may only read",
+                "default_transaction_read_only has to be off: see ALTER ROLE, ALTER DATABASE",
+            )
+        return None
 
 
 @value

@@ -152,12 +152,43 @@ def _shared_sessions() -> StoreUnusable:
     )
 
 
+ReadOnly = psycopg.errors.ReadOnlySqlTransaction
+"""Where nothing can be written: on a server that follows another one, or as this user."""
+
+_LOST = (psycopg.OperationalError, psycopg.InterfaceError, ReadOnly)
+
+
 def is_lost(error: BaseException) -> bool:
-    """Whether the connection is gone, and another one may do."""
-    return isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError)) and not isinstance(
+    """Whether the connection is gone, or no good any more, and another one may do.
+
+    After a failover an old one may lead to a server that is not written to any more.
+    """
+    return isinstance(error, _LOST) and not isinstance(
         error,
         (psycopg.errors.DiskFull, psycopg.errors.QueryCanceled, psycopg.errors.LockNotAvailable),
     )
+
+
+def is_standby(connection: psycopg.BaseConnection[Any]) -> bool:
+    """Whether the server only follows another one. It has said so by itself: this asks nothing."""
+    return connection.info.parameter_status("in_hot_standby") == "on"
+
+
+def is_read_only(connection: psycopg.BaseConnection[Any]) -> bool:
+    """Whether nothing can be written over it, for whatever reason."""
+    said = connection.info.parameter_status("default_transaction_read_only")
+    return is_standby(connection) or said == "on"
+
+
+def only_read(said: str) -> StoreAway:
+    """Nothing can be written at present."""
+    return StoreAway(f"the database can only be read: {said}", remedy=_WRITTEN_TO)
+
+
+_WRITTEN_TO = (
+    "give the address of the server that is written to; where it is that one, see what this user"
+    " and the database have set: default_transaction_read_only has to be off"
+)
 
 
 @contextlib.contextmanager
@@ -167,6 +198,14 @@ def explained() -> Generator[None]:
         yield
     except psycopg.Error as error:
         raise explain(error) from error
+
+
+def as_its_owner() -> str:
+    """The remedy for whom it does not let do something."""
+    return (
+        "connect as the user that made the record, or let its owner grant this one that"
+        f" user's rights: GRANT owner TO this_user (the schema is {SCHEMA})"
+    )
 
 
 def explain(error: psycopg.Error) -> StoreError:
@@ -183,11 +222,12 @@ def explain(error: psycopg.Error) -> StoreError:
     if isinstance(error, psycopg.errors.InsufficientPrivilege):
         return StoreUnusable(
             f"the database refused: {said}",
-            remedy="connect as the user that made the record, or let its owner grant this one that"
-            f" user's rights: GRANT owner TO this_user (the schema is {SCHEMA})",
+            remedy=as_its_owner(),
         )
     if isinstance(error, _OF_ANOTHER_SESSION):
         return _shared_sessions()
+    if isinstance(error, ReadOnly):
+        return only_read(said)
     if is_lost(error):
         return StoreAway(
             f"the database cannot be reached: {said}",

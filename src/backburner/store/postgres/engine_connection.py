@@ -20,7 +20,7 @@ from procrastinate.connector import Notify
 from procrastinate.exceptions import ConnectorException
 from psycopg_pool import AsyncConnectionPool, PoolClosed
 
-from backburner.store.postgres.connection import conninfo, is_lost, settings
+from backburner.store.postgres.connection import ReadOnly, conninfo, is_lost, is_read_only, settings
 from backburner.store.postgres.listening import listening
 
 Answer = TypeVar("Answer")
@@ -40,7 +40,7 @@ class EngineConnection(procrastinate.PsycopgConnector):
         self._address = address
         self._report = report
         self._tell: Notify | None = None
-        self._waits = False
+        self._waits = self._only_reads = False
         self.heard = 0
         """So many notices have come."""
         self.lost = 0
@@ -53,11 +53,16 @@ class EngineConnection(procrastinate.PsycopgConnector):
         async def configure(connection: psycopg.AsyncConnection[Any]) -> None:
             await connection.execute(ours)
 
+        async def reset(connection: psycopg.AsyncConnection[Any]) -> None:
+            if is_read_only(connection):  # it would stay so: the next one may lead elsewhere
+                await connection.close()
+
         super().__init__(  # pyright: ignore[reportUnknownMemberType] - half of its types
             pool_factory=_pool,
             # What it says of its jobs is never read as the state of a task, and what a crash
             # takes with it is said anew: it need not be on disk before the worker goes on.
             configure=configure,
+            reset=reset,
             conninfo=conninfo(address),
             kwargs={"autocommit": True},
             min_size=1,
@@ -96,12 +101,15 @@ class EngineConnection(procrastinate.PsycopgConnector):
                 if self.gives_up:
                     raise
                 self.lost += 1
-                if not self._waits:  # for whatever of it is asked meanwhile
-                    self._waits = True
+                only_read = isinstance(cause, ReadOnly)
+                # Once, for whatever of it is asked meanwhile; and once more where the database is
+                # there and not to be written: that need not pass by itself.
+                if not self._waits or (only_read and not self._only_reads):
+                    self._waits, self._only_reads = True, only_read
                     self._report(f"the engine waits for the database: {_first_line(cause)}")
             else:
                 if self._waits:
-                    self._waits = False
+                    self._waits = self._only_reads = False
                     self._report("the engine has the database again")
                 return answer
             await asyncio.sleep(_AGAIN_S)

@@ -7,7 +7,9 @@ from dataclasses import field
 from typing import TypedDict, cast
 
 import procrastinate
+import psycopg
 from procrastinate import sql
+from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job as EngineJob
 from procrastinate.manager import JobManager
 from procrastinate.worker import Worker
@@ -15,6 +17,7 @@ from procrastinate.worker import Worker
 from backburner.model.task import Task
 from backburner.model.values import value
 from backburner.store.engine import Job
+from backburner.store.postgres.connection import explain
 from backburner.store.postgres.engine import TASK
 from backburner.store.postgres.engine_connection import EngineConnection
 from backburner.store.postgres.texts import meant_value
@@ -166,7 +169,7 @@ class EngineWorker:
                     try:
                         await self._run_once()
                     except Exception as error:  # noqa: BLE001 - jobs depend on us: begin anew
-                        self._report(f"the engine was lost: {type(error).__name__}: {error}")
+                        self._report(f"the engine was lost: {_said(error)}")
                         await asyncio.sleep(_AGAIN_S)
                 if self._leaving:
                     await asyncio.wait(self._leaving)
@@ -238,7 +241,7 @@ class EngineWorker:
     def _left(self, running: "asyncio.Task[None]") -> None:
         self._leaving.discard(running)
         if not running.cancelled() and (error := running.exception()) is not None:
-            self._report(f"the engine was lost: {type(error).__name__}: {error}")
+            self._report(f"the engine was lost: {_said(error)}")
 
     def take_from(self, routes: Sequence[str]) -> None:
         """From these routes from now on; what it has goes on."""
@@ -256,3 +259,11 @@ class EngineWorker:
 def _end_with_its_jobs(worker: Worker) -> None:
     worker.shutdown_graceful_timeout = None
     worker.stop()
+
+
+def _said(error: BaseException) -> str:
+    """What Procrastinate says of a failure of the database is only that there was one."""
+    cause = error.__cause__
+    if isinstance(error, ConnectorException) and isinstance(cause, psycopg.Error):
+        return str(explain(cause))
+    return f"{type(error).__name__}: {error}"

@@ -13,7 +13,17 @@ import psycopg
 from backburner.model.errors import StoreUnusable
 from backburner.model.values import value
 from backburner.store.postgres import engine
-from backburner.store.postgres.connection import SCHEMA, TENANT, Connection, connect, explained
+from backburner.store.postgres.connection import (
+    SCHEMA,
+    TENANT,
+    Connection,
+    as_its_owner,
+    connect,
+    explained,
+    is_read_only,
+    is_standby,
+    only_read,
+)
 from backburner.store.postgres.queries import SQL_FOLDER, sql_file
 from backburner.store.postgres.statements import Statements
 
@@ -22,6 +32,25 @@ WRITERS = 0x42424E52
 
 OLDEST = 4
 """The oldest format whose programs can work with the newest one."""
+
+_SEEN = (
+    f"SELECT to_regclass('{SCHEMA}.format') IS NOT NULL,"
+    f" coalesce(row_security_active(to_regclass('{SCHEMA}.task')::oid), false)"
+).encode()
+"""Whether there is a record, and whether policies hide it. They are for who acts for an owner, and
+
+would let anybody else see a record without tasks, and so a broken one.
+"""
+
+_HAS_SCHEMA = f"SELECT to_regnamespace('{SCHEMA}') IS NOT NULL".encode()
+
+_RIGHTS = f"""
+    SELECT quote_ident(current_user), quote_ident(current_database()),
+           has_database_privilege(current_database(), 'CREATE'),
+           to_regnamespace('{SCHEMA}') IS NOT NULL,
+           to_regrole('{TENANT}') IS NOT NULL,
+           coalesce(pg_has_role(to_regrole('{TENANT}'), 'MEMBER'), false)
+""".encode()
 
 _NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
 
@@ -65,6 +94,20 @@ def migrated(address: str) -> Connection:
     return connection
 
 
+def opened(address: str, *, writes: bool = False) -> Connection:
+    """The same, for whoever has the record open: StoreAway where that cannot be.
+
+    A server that follows another one lets nobody listen, and so nobody wait for a change. Who
+    ``writes`` from the beginning is refused by what can only be read, too.
+    """
+    connection = migrated(address)
+    if is_standby(connection) or (writes and is_read_only(connection)):
+        said = "it follows another" if is_standby(connection) else "this user, or it, is set so"
+        connection.close()
+        raise only_read(said)
+    return connection
+
+
 def migrate(connection: Connection) -> list[str]:
     """Apply what is missing. Answers what that was."""
     with explained():
@@ -74,21 +117,37 @@ def migrate(connection: Connection) -> list[str]:
         run(b"BEGIN")
         try:
             run(b"SELECT pg_advisory_xact_lock(%d)" % WRITERS)
-            run(b"CREATE SCHEMA IF NOT EXISTS %s" % SCHEMA.encode())
+            if not run(_HAS_SCHEMA)[0][0]:  # to ask for one that is there needs the right, too
+                run(b"CREATE SCHEMA %s" % SCHEMA.encode())
             applied = _apply(connection)
             run(b"COMMIT")
         except psycopg.errors.InsufficientPrivilege as error:
             run(b"ROLLBACK")
             raise StoreUnusable(
                 f"this user may not make what the record needs: {error.diag.message_primary}",
-                remedy=f"let an administrator of the database run: CREATE ROLE {TENANT} NOLOGIN; "
-                f'GRANT {TENANT} TO "{connection.info.user}"',
+                remedy=_what_is_missing(connection),
             ) from error
         except BaseException:
             if not connection.closed:
                 run(b"ROLLBACK")
             raise
     return applied
+
+
+def _what_is_missing(connection: Connection) -> str:
+    """What somebody has to allow this user, who could not make or change the record."""
+    run = Statements(connection).command
+    user, database, may_create, has_schema, has_role, is_member = run(_RIGHTS)[0]
+    grants: list[str] = []
+    if not has_schema and not may_create:
+        grants.append(f"GRANT CREATE ON DATABASE {database} TO {user}")
+    if not has_role:
+        grants.append(f"CREATE ROLE {TENANT} NOLOGIN")
+    if not is_member:
+        grants.append(f"GRANT {TENANT} TO {user}")
+    if not grants:
+        return as_its_owner()
+    return f"let an administrator of the database run: {'; '.join(grants)}"
 
 
 def is_current(connection: Connection) -> bool:
@@ -117,7 +176,13 @@ def _apply(connection: Connection) -> list[str]:
 def format_of(connection: Connection) -> Format:
     """What shape it has, also where that is too new for us."""
     run = Statements(connection).command
-    if run(b"SELECT to_regclass('%s.format')" % SCHEMA.encode())[0][0] is None:
+    is_there, hides = run(_SEEN)[0]
+    if hides:
+        raise StoreUnusable(
+            "this user of the database does not see the record: it belongs to another one",
+            remedy=as_its_owner(),
+        )
+    if not is_there:
         return Format(0, 0)
     return Format(*run(b"SELECT number, oldest FROM format")[0])
 

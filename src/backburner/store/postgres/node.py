@@ -30,7 +30,7 @@ from backburner.store.postgres.claiming import Claimer, NotAnswered
 from backburner.store.postgres.connection import Connection
 from backburner.store.postgres.engine import TASK, Procrastinate
 from backburner.store.postgres.inputs import Piece
-from backburner.store.postgres.migrations import migrated
+from backburner.store.postgres.migrations import opened
 from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.store import PostgresStore
 from backburner.store.protocol import Facts, Output
@@ -360,8 +360,12 @@ class NodeStore(PostgresStore):
         return [to_task(row) for row in rows]
 
 
-async def open_node(address: str, node: str) -> NodeStore:
-    """The record, for the node of this name."""
-    store = NodeStore(address, await asyncio.to_thread(migrated, address), node)
+async def open_node(address: str, node: str, *, carries_out: bool = False) -> NodeStore:
+    """The record, for the node of this name.
+
+    One that ``carries_out`` writes all the time: StoreAway where it could only read.
+    """
+    connection = await asyncio.to_thread(opened, address, writes=carries_out)
+    store = NodeStore(address, connection, node)
     await store.begun()
     return store

@@ -11,7 +11,7 @@ from backburner.store.postgres.clock import DatabaseClock
 from backburner.store.postgres.connection import Connection
 from backburner.store.postgres.engine import Procrastinate
 from backburner.store.postgres.inputs import Inputs
-from backburner.store.postgres.migrations import migrated
+from backburner.store.postgres.migrations import opened
 from backburner.store.postgres.mirror import Mirror
 from backburner.store.postgres.nodes import Nodes
 from backburner.store.postgres.reader import Readers
@@ -90,6 +90,6 @@ class PostgresStore(Record, Mirror, Nodes, Inputs, Attachments, Secrets):
 
 async def open_store(address: str) -> PostgresStore:
     """The store in this database, brought to the newest shape."""
-    store = PostgresStore(address, await asyncio.to_thread(migrated, address))
+    store = PostgresStore(address, await asyncio.to_thread(opened, address))
     await store.begun()
     return store

@@ -32,6 +32,7 @@ from backburner.store.postgres.connection import (
     HOLD_S,
     PATIENCE_S,
     Connection,
+    ReadOnly,
     connect,
     explain,
     is_lost,
@@ -109,6 +110,7 @@ class Writer:
         self._arrived: deque[Asked] = deque()
         self._closing = self._has_nothing = False
         self._linger_s = 0.0
+        self._has_written = False
         self._is_unsure = False
         """What is to be written may have been, before the connection was lost."""
         self._thread = threading.Thread(target=self._run, name="backburner-writer", daemon=True)
@@ -202,6 +204,8 @@ class Writer:
             except psycopg.Error as error:
                 if not is_lost(error):
                     raise
+                if isinstance(error, ReadOnly) and not self._has_written:
+                    raise _never_written(error) from None
                 if time.monotonic() > deadline:
                     raise _unknown() if self._is_unsure else error from None
                 self._hang_up()
@@ -217,7 +221,7 @@ class Writer:
         try:
             answered, news = write_at_once(run, done, newest())
         except psycopg.Error as error:
-            self._is_unsure = is_lost(error)
+            self._is_unsure = is_lost(error) and not isinstance(error, ReadOnly)
             if _is_nobodys_fault(error):
                 raise
             return  # a transaction can tell what is wrong
@@ -331,6 +335,7 @@ class Writer:
         except psycopg.Error as error:
             if not is_lost(error) or not self._has_committed(deadline):
                 raise
+        self._has_written = True
         # Of what may have been written before it was lost nobody here has heard.
         return None if quiet else partial(self._changed, None if self._is_unsure else news)
 
@@ -367,6 +372,12 @@ def _unknown() -> StoreAway:
         "the database was lost while it wrote, and it is not known whether it has",
         remedy="look at the task before you start it again",
     )
+
+
+def _never_written(error: ReadOnly) -> StoreUnusable:
+    """Not waited for: it may well be the wrong address, or user, and no failover."""
+    reason = explain(error)
+    return StoreUnusable(reason.message, remedy=reason.remedy)
 
 
 def _is_nobodys_fault(error: psycopg.Error) -> bool:

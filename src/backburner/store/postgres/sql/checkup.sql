@@ -4,7 +4,8 @@
 SELECT current_setting('server_version'), (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
        pg_database_size(current_database()), pg_total_relation_size('mirror_piece'),
        (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
-       current_setting('max_connections')::bigint, pg_is_in_recovery();
+       current_setting('max_connections')::bigint, pg_is_in_recovery(),
+       current_setting('default_transaction_read_only')::boolean;
 
 -- name: check_transactions
 -- Those that are open for long: they keep others waiting, and what is deleted from being freed.

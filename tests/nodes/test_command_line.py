@@ -200,6 +200,34 @@ def test_a_place_for_artifacts_that_nothing_reaches_is_refused_at_once(
         assert "file:///srv/artifacts" in refused.err
 
 
+def test_x10_a_folder_for_artifacts_that_cannot_be_made_is_told_by_a_worker_at_its_start(
+    backburner: Careful, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("BACKBURNER_ARTIFACTS", f"file://{tmp_path}/file/folder")
+    refused = backburner("worker")
+    assert (refused.code, "cannot be used" in refused.err) == (1, True), refused
+    told = {each["check"]: each for each in backburner("doctor", "--json").json}["artifacts"]
+    assert (told["level"], "cannot be used" in told["text"]) == ("fail", True)
+    monkeypatch.setenv("BACKBURNER_ARTIFACTS", f"file://{tmp_path}/folder")
+    told = {each["check"]: each for each in backburner("doctor", "--json").json}["artifacts"]
+    assert (told["level"], "can be written to" in told["text"]) == ("ok", True)
+    assert not (tmp_path / "folder").exists(), "a doctor leaves nothing"
+
+
+@pytest.mark.parametrize("secret", [" ", "short"])
+@pytest.mark.parametrize(
+    "command", ["run -- true", "worker", "serve --port 0", "mcp", "gateway terminal"]
+)
+def test_d9_who_works_with_a_wrong_secret_is_refused_at_its_start(
+    backburner: Careful, monkeypatch: pytest.MonkeyPatch, secret: str, command: str
+) -> None:
+    """A worker would fail each task that is sealed, for good."""
+    monkeypatch.setenv("BACKBURNER_SECRET", secret)
+    refused = backburner(*command.split())
+    assert (refused.code, "BACKBURNER_SECRET" in refused.err) == (2, True), refused
+
+
 def test_a_password_in_a_command_line_is_not_for_others_to_see(
     home: Path, address: str, new_home: Callable[[], Path]
 ) -> None:

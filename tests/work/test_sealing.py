@@ -3,7 +3,7 @@
 import pytest
 
 from backburner.model.errors import UsageError
-from backburner.work.sealing import MARK, VARIABLE, seal, unseal
+from backburner.work.sealing import MARK, VARIABLE, check_secret, seal, unseal
 
 KEY, OTHER = "k" * 32, "o" * 32
 
@@ -54,3 +54,20 @@ def test_a_key_that_somebody_thought_up_is_refused(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv(VARIABLE, "secret")
     with pytest.raises(UsageError, match="shorter than 16"):
         seal("hunter2", "bg_1")
+
+
+@pytest.mark.parametrize("wrong", [" ", "\t\n", "short", f"{KEY} short"])
+def test_d9_a_key_that_is_none_is_refused_and_not_taken_for_unset(
+    monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    monkeypatch.setenv(VARIABLE, wrong)
+    with pytest.raises(UsageError, match=VARIABLE):
+        check_secret()
+    with pytest.raises(UsageError, match=VARIABLE):
+        seal("hunter2", "bg_1")
+
+
+@pytest.mark.parametrize("right", ["", KEY, f"{KEY} {OTHER}"])
+def test_any_other_key_is_taken(monkeypatch: pytest.MonkeyPatch, right: str) -> None:
+    monkeypatch.setenv(VARIABLE, right)
+    check_secret()

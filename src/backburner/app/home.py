@@ -87,8 +87,11 @@ class Backburner:
         if self.home.shared:
             check_database_installed()
             from backburner.runtime.artifacts import depot_of  # needs an extra
+            from backburner.work.sealing import check_secret
 
-            depot_of(self.settings)  # what is wrong with it is said before anything is open
+            # What is wrong with them is said before anything is open.
+            depot_of(self.settings)
+            check_secret()
         store = self._store = await self._open_store()
         try:
             await self._begin(store)

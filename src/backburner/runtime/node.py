@@ -36,6 +36,7 @@ from backburner.runtime.scribe import insist
 from backburner.runtime.station import BEATS, Station
 from backburner.runtime.worker import ProcessWorker
 from backburner.store.postgres.node import NodeStore, open_node
+from backburner.work.sealing import check_secret
 
 if TYPE_CHECKING:
     from backburner.runtime.vitals import Vitals
@@ -238,7 +239,10 @@ async def work(
     """
     door = None if terms.listen is None else Door.of(terms.listen)
     settings = Settings.from_environment()
-    depot_of(settings)  # what is wrong with it is said before anything is open
+    depot = depot_of(settings)  # what is wrong with it is said before anything is open
+    if depot is not None:
+        depot.check_folder()
+    check_secret()
     place = NodeHome(home)
     held = None
     try:

@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import os
 import re
+import tempfile
 from collections.abc import Generator
 from importlib.util import find_spec
 from typing import Any, Protocol
@@ -99,6 +100,20 @@ class Depot:
         self.address = check_address(address)
         _check_installed(urlsplit(address).scheme)
         self._found: tuple[Any, str] | None = None
+
+    def check_folder(self) -> bool:
+        """Whether it is a folder, which can be written to or made; ArtifactsUnreachable where not.
+
+        Nothing of the trial stays. What any other address leads to, only its first use shows.
+        """
+        if not self.address.startswith("file:"):
+            return False
+        with self._reached() as (_, root):
+            place = root
+            while not os.path.lexists(place):
+                place = os.path.dirname(place)
+            os.rmdir(tempfile.mkdtemp(dir=place))
+        return True
 
     def path(self, attempt: str, name: str) -> str:
         """Where a file lies, for whoever can go there."""

@@ -59,9 +59,24 @@ def unseal(kept: str, subject: str) -> str:
     raise ValueError(f"it was sealed with another {VARIABLE} than this machine has")
 
 
+def check_secret() -> None:
+    """UsageError where nothing could be sealed or opened with what is set.
+
+    For who begins to work: else each task that is sealed would fail there, for good.
+    """
+    if keys := _keys():
+        _cipher(keys[0])
+
+
 def _keys() -> list[str]:
     """The first one seals, all of them open: so a key is replaced without losing what is there."""
-    keys = os.environ.get(VARIABLE, "").split()
+    given = os.environ.get(VARIABLE, "")
+    keys = given.split()
+    if given and not keys:  # who set it wants to have sealed what would lie there as it is
+        raise UsageError(
+            f"{VARIABLE} is set, and blank",
+            remedy="make one, for example with: openssl rand -base64 32; or leave it unset",
+        )
     if any(len(key) < _SHORTEST for key in keys):
         raise UsageError(
             f"{VARIABLE} is shorter than {_SHORTEST} characters",

@@ -12,6 +12,7 @@ from backburner.cli.checks.record import shape_finding
 from backburner.cli.place import Place
 from backburner.model.clock import format_duration
 from backburner.model.errors import BackburnerError
+from backburner.model.limits import Settings
 from backburner.work.log.marks import byte_count
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def examine_cluster(at: Place) -> Iterator[Finding]:
         yield Finding("database", Level.FAIL, f"{at.home.shown}: {error.message}", error.remedy)
         return
     yield _folder(at)
+    yield _artifacts()
 
 
 def _looked_at(look: "Checkup", server: "Server") -> Iterator[Finding]:
@@ -161,3 +163,27 @@ def _folder(at: Place) -> Finding:
             "output of other machines is copied there to be read",
         )
     return Finding("folder", Level.OK, f"{root}, for copies of output")
+
+
+def _artifacts() -> Finding:
+    from backburner.runtime.artifacts import depot_of
+
+    try:
+        depot = depot_of(Settings.from_environment())
+        is_folder = depot is not None and depot.check_folder()
+    except BackburnerError as error:
+        return Finding(
+            "artifacts",
+            Level.FAIL,
+            error.message,
+            error.remedy,
+            "files that tasks add stay on their machine",
+        )
+    if depot is None:
+        return Finding(
+            "artifacts",
+            Level.OK,
+            "stay on the machine of their task: BACKBURNER_ARTIFACTS is unset",
+        )
+    text = "which can be written to" if is_folder else "which is not tried out here"
+    return Finding("artifacts", Level.OK, f"lie in {depot.address}, {text}")

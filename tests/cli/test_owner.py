@@ -12,6 +12,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.slow  # short ones, and many: together they take long
 
 USAGE = 2
+NOT_FOUND = 3
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -49,6 +50,10 @@ def test_x10_a_person_limits_an_owner_and_sees_why_a_task_waits(
     }
     assert times["high"] < times["low"]
     assert "no limit" in backburner("owner", "rm", "local").err
+    again = backburner("owner", "rm", "local")
+    assert (again.code, "owner ls" in again.err) == (NOT_FOUND, True), again
+    assert backburner("owner", "rm", "--others").code == 0
+    assert backburner("owner", "rm", "--others").code == NOT_FOUND
 
 
 @pytest.mark.parametrize(

@@ -153,6 +153,9 @@ def test_d9_a_command_is_not_given_the_password_of_the_record(
 def test_what_needs_a_folder_says_so(backburner: Careful) -> None:
     refused = backburner("service", "status")
     assert (refused.code, "this record is in a database" in refused.err) == (2, True)
+    refused = backburner("prune", "--max-size", "1G")
+    assert (refused.code, "hint: prune by age: backburner prune" in refused.err) == (2, True)
+    assert "older_than" not in refused.err
 
 
 def test_a_database_that_is_not_there_is_an_error_in_two_lines(backburner: Careful) -> None:

@@ -57,7 +57,11 @@ def command(
     ] = False,
     raw: Annotated[
         bool,
-        typer.Option("--raw", help="As it was written: with colours, redrawn and repeated lines."),
+        typer.Option(
+            "--raw",
+            help="As it was written: with colours, redrawn and repeated lines. Bytes that are no "
+            "UTF-8 are shown as U+FFFD.",
+        ),
     ] = False,
     as_json: JsonOption = False,
     home: HomeOption = None,

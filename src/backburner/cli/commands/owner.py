@@ -9,7 +9,7 @@ from backburner.cli import exits, say, terminal
 from backburner.cli.options import HomeOption, JsonOption, SessionOption, count
 from backburner.cli.place import act, place
 from backburner.cli.table import Cell, Column, Table
-from backburner.model.errors import UsageError
+from backburner.model.errors import NotFound, UsageError
 
 if TYPE_CHECKING:
     from backburner.app import Backburner, Session
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 HELP = """Limit how many tasks of an owner run at once.
 
 What is more waits, and starts as others of that owner end. A limit holds for all sessions and
-kinds, and on all machines of a shared record together. Owners are those of tokens and programs; on
-the command line everything is `local`.
+kinds, and on all machines of a shared record together. Owners are those of tokens and programs; the
+command line is `local`, or whom BACKBURNER_OWNER names.
 """
 
 EXAMPLES = (
@@ -98,11 +98,15 @@ def remove(
     owner = _owner(name, others=others)
 
     async def work(backburner: "Backburner", _: "Session") -> int:
+        if all(each.owner != owner for each in await backburner.owner_limits()):
+            raise NotFound(
+                f"{_whose(owner)} has no limit of its own", remedy="see: backburner owner ls"
+            )
         await backburner.set_owner_limit(owner, None)
         if as_json:
             say.document({"owner": owner, "removed": True})
         else:
-            say.message(f"{owner or 'every other owner'} has no limit of its own")
+            say.message(f"{_whose(owner)} has no limit of its own any more")
         return exits.DONE
 
     return act(place(home, session), work)
@@ -118,7 +122,11 @@ def _owner(name: str | None, *, others: bool) -> str | None:
 
 
 def _shown(limit: "OwnerLimit") -> str:
-    return limit.owner or "every other owner"
+    return _whose(limit.owner)
+
+
+def _whose(owner: str | None) -> str:
+    return owner or "every other owner"
 
 
 def _print_table(limits: list["OwnerLimit"]) -> None:

@@ -10,6 +10,7 @@ from backburner.cli.options import HomeOption, JsonOption, SessionOption, second
 from backburner.cli.place import act, place
 from backburner.cli.table import Column, Table
 from backburner.model import clock
+from backburner.model.errors import UsageError
 
 if TYPE_CHECKING:
     from backburner.app import Backburner, Session
@@ -57,10 +58,16 @@ def command(
     waited for by another task stays. Of what goes for room, tasks whose end is still pending in
     the inbox go last. The keeper does the same by itself once an hour, for all sessions: after 30
     days (BACKBURNER_RETENTION_S) and above BACKBURNER_MAX_SIZE bytes, which is no limit unless set.
+    In a record that many machines share, the workers do.
     """
     age = None if older_than is None else seconds(older_than, "--older-than")
     most = None if max_size is None else size(max_size, "--max-size")
     at = place(home, session)
+    if most is not None and at.home.shared:
+        raise UsageError(
+            "the folders of these tasks are on other machines",
+            remedy="prune by age: backburner prune --older-than 7d",
+        )
 
     async def work(backburner: "Backburner", _: "Session") -> int:
         from backburner.runtime.retention import Rule

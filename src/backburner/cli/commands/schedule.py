@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 HELP = """Start commands by the clock.
 
 The keeper fires: it is there while a schedule is active, also after a boot where `backburner
-service install` was called. Each firing starts a task; `backburner ls` shows it, and the session is
-told of its end.
+service install` was called. In a record that many machines share, the workers do, each firing once.
+Each firing starts a task; `backburner ls` shows it, and the session is told of its end.
 """
 
 EXAMPLES = (

@@ -1,6 +1,7 @@
 """X10: every surface shows and starts the tasks of any machine; doctor sees all of them."""
 
 import asyncio
+import os
 import socket
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -99,6 +100,31 @@ async def test_x6_a_coding_agent_starts_a_task_on_another_machine(
         task = cast("dict[str, Any]", started.structured_content)
         read = await client.call_tool("background_output", {"id": task["id"], "wait_seconds": 30})
         assert "hello" in text_of(read)
+
+
+@pytest.fixture(params=["a folder", "a database"])
+def record(request: pytest.FixtureRequest, home: Path) -> str:
+    """Where a home or a shared record is."""
+    return str(home) if request.param == "a folder" else request.getfixturevalue("address")
+
+
+async def test_x6_what_utf_8_cannot_say_spoils_no_answer_to_a_model(
+    home: Path, record: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BACKBURNER_HOME", record)
+    odd = os.fsdecode(b"caf\xe9.txt")
+    async with Backburner.open(record) as backburner:
+        session = backburner.session("chat")
+        asked = await session.run(["echo", odd], title=odd)
+        assert asked.record.spec["command"] == ["echo", odd], "or another file would be read"
+    server = program("-m", "backburner.cli", "mcp", "--session", "chat")
+    async with connected(server, MODERN) as client:
+        listed = text_of(await client.call_tool("background_list", {}))
+        assert r"caf\udce9.txt" in listed
+        shown = await client.call_tool("background_output", {"id": asked.id, "wait_seconds": 0})
+        assert not shown.is_error
+        stopped = await client.call_tool("background_stop", {"id": asked.id})
+        assert not stopped.is_error
 
 
 def examined(backburner: Program) -> dict[str, tuple[str, str]]:

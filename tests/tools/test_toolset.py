@@ -265,3 +265,15 @@ async def test_e1_what_we_did_not_foresee_is_an_answer_with_a_reference(
             answer = await other.call("fine", {"text": "abc"})
     assert (answer.text, answer.is_error, done) == ("done", False, ["abc"]), "what is done is done"
     assert "nothing rides along today" in caplog.records[1].getMessage()
+
+
+async def test_x6_an_answer_can_be_sent_whatever_a_job_has_written(home: Path) -> None:
+    half = "\ud800"
+
+    async def handler(_: dict[str, Any]) -> Answer:
+        return Answer(f"a{half}", {"result": [half]})
+
+    async with Backburner.open(home) as bb:
+        tools = Toolset([Offer("odd", "", (), handler)], bb.store, Scope("ada", "chat"))
+        answer = await tools.call("odd")
+    assert (answer.text, answer.data) == ("a\ufffd", {"result": ["\ufffd"]})

@@ -11,6 +11,7 @@ from backburner.model.ending import Ending, spelling
 from backburner.model.errors import BackburnerError
 from backburner.model.outcome import Image, Outcome
 from backburner.model.redaction import redact_text
+from backburner.model.sayable import sayable
 from backburner.model.signals import Signal
 from backburner.model.states import Kind
 from backburner.model.telling import end_text
@@ -167,7 +168,7 @@ def _result(
     more: dict[str, Any] = {}
     if isinstance(structured, dict):
         more["structuredContent"] = structured
-    return {"content": content, **more, "isError": is_error}
+    return sayable({"content": content, **more, "isError": is_error})
 
 
 def _said(result: Any, summary: str | None) -> str:

@@ -7,6 +7,7 @@ from backburner.mcp.results import error_in, of_ended
 from backburner.model import clock
 from backburner.model.clock import rfc3339
 from backburner.model.ending import Ending, spelling
+from backburner.model.sayable import sayable
 from backburner.model.states import State
 from backburner.model.telling import how_it_ended
 
@@ -56,7 +57,7 @@ async def _ended(task: "Task", retention_s: float) -> dict[str, Any]:
     common = _common(task, status, retention_s)
     if status == "failed":
         said = task.error.message if task.error else "it failed"
-        return {**common, "error": error or {"code": _INTERNAL_ERROR, "message": said}}
+        return {**common, "error": sayable(error or {"code": _INTERNAL_ERROR, "message": said})}
     if status == "cancelled":
         return common
     # It is a result of that version in itself, and says so.
@@ -75,7 +76,7 @@ def _common(task: "Task", status: str, retention_s: float) -> dict[str, Any]:
     return {
         "taskId": task.id,
         "status": status,
-        **({"statusMessage": said} if said else {}),
+        **({"statusMessage": sayable(said)} if said else {}),
         "createdAt": rfc3339(record.created_at),
         "lastUpdatedAt": rfc3339(max([record.created_at, *(at for at in changed if at)])),
         "ttlMs": lived_ms + round(retention_s * 1_000),

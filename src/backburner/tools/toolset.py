@@ -18,6 +18,7 @@ from backburner.model import clock
 from backburner.model.errors import BackburnerError, InternalError, StoreError, UsageError
 from backburner.model.limits import SIGNAL_LEASE_S
 from backburner.model.redaction import redact_text
+from backburner.model.sayable import sayable
 from backburner.model.signals import Signal, end_key
 from backburner.store.protocol import Scope, Store
 from backburner.tools.arguments import checked, shown
@@ -70,15 +71,16 @@ class Toolset:
         offer = self._offers.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance]
         if offer is None:
             known = ", ".join(self._offers)
-            return Answer(f"there is no tool {shown(name)} (known are {known})", is_error=True)
+            text = f"there is no tool {shown(name)} (known are {known})"
+            return _sayable(Answer(text, is_error=True))
         answer: Answer | None = None
         try:
             await self.heard()
             answer = await self._answer(offer, arguments)
-            return await self.accompany(answer)
+            return _sayable(await self.accompany(answer))
         except Exception as error:  # noqa: BLE001 - the model goes on whatever we did not foresee
             told = _unforeseen(error, offer.name, arguments)
-            return answer or told  # what was done is done
+            return _sayable(answer or told)  # what was done is done
 
     async def _answer(self, offer: Offer, arguments: Any) -> Answer:
         try:
@@ -147,6 +149,11 @@ class Toolset:
         parts = (answer.text, "\n".join(lines))
         data = {**answer.data, "signals": [_document(signal) for signal in signals]}
         return Answer("\n\n".join(part for part in parts if part), data, answer.is_error)
+
+
+def _sayable(answer: Answer) -> Answer:
+    """As it can be sent to a model."""
+    return Answer(sayable(answer.text), sayable(answer.data), answer.is_error)
 
 
 def line_of(signal: Signal) -> str:

@@ -1,18 +1,15 @@
 """What all models share."""
 
-import re
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, StringConstraints, model_validator
+
+from backburner.model.sayable import sayable
 
 Time = Annotated[str, StringConstraints(min_length=20)]
 """RFC 3339, in UTC."""
 
 NAME_MAX_CHARS = 200
-
-
-_UNSAYABLE = re.compile("[\ud800-\udfff]")
-"""Halves of characters: bytes that are no UTF-8, as Python has them, or escapes of JSON."""
 
 
 class Document(BaseModel):
@@ -28,18 +25,6 @@ class Document(BaseModel):
     @classmethod
     def _make_sayable(cls, given: Any) -> Any:
         return sayable(given)
-
-
-def sayable(value: Any) -> Any:
-    """The same, with a mark in the place of what UTF-8 cannot say."""
-    if isinstance(value, str):
-        return value if value.isascii() else _UNSAYABLE.sub("\ufffd", value)
-    if isinstance(value, dict):
-        items = cast("dict[Any, Any]", value).items()
-        return {sayable(name): sayable(each) for name, each in items}
-    if isinstance(value, list):
-        return [sayable(each) for each in cast("list[Any]", value)]
-    return value
 
 
 class Request(BaseModel):

@@ -166,10 +166,6 @@ class Statements(transaction.Statements):
         """See the record's own."""
         return [list(row) for row in self.many(name, **values)]
 
-    def kept(self, text: str) -> str:
-        """See the record's own."""
-        return text
-
     def happens(self, task_id: str, kind: EventKind) -> None:
         """See the record's own."""
         self.events.append((task_id, kind))

@@ -17,7 +17,7 @@ from backburner.model.telling import end_text
 from backburner.model.values import changed, value
 from backburner.model.wake import IF_PARKED, Wake, wake_of
 from backburner.store.protocol import Output
-from backburner.store.record.rows import to_json, to_task
+from backburner.store.record.rows import readable, to_json, to_task
 from backburner.store.record.together import Together
 from backburner.store.record.transaction import Row, Statements, ending_data, telling
 
@@ -78,7 +78,7 @@ def end_tasks(run: Statements, ends: Sequence[End]) -> list[Task | None]:
         else:
             assert end.begun is not None
             asked, events, before = False, AT_ITS_START, end.begun
-        task, columns = _ended(run, before, end, now)
+        task, columns = _ended(before, end, now)
         of_owner.setdefault(task.owner, []).append(
             _MayEnd(place, task, columns, asked=bool(asked), events=events)
         )
@@ -135,17 +135,17 @@ def _told(task: Task, state: SignalState | None) -> Task:
 ENDS = Together(end_tasks, subject=lambda end: end.task, turn=0)
 
 
-def _ended(run: Statements, task: Task, end: End, now: Instant) -> tuple[Task, Row]:
+def _ended(task: Task, end: End, now: Instant) -> tuple[Task, Row]:
     """The task with its end, and what of that is written; a result, counts or sizes that were noted
 
     before stay. A clock that was set back ends none before its start.
     """
     ending, error, output = end.ending, end.ending.error, end.output
     at = max(now, task.created_at, task.started_at or 0)
-    message = run.kept(error.message) if error else None
-    summary = ending.summary and run.kept(ending.summary)
-    result = None if ending.result is None else run.kept(to_json(ending.result))
-    usage = None if end.usage is None else run.kept(to_json(dict(end.usage)))
+    message = readable(error.message) if error else None
+    summary = ending.summary and readable(ending.summary)
+    result = None if ending.result is None else readable(to_json(ending.result))
+    usage = None if end.usage is None else readable(to_json(dict(end.usage)))
     total, dropped = (output.total, output.dropped) if output else (None, None)
     kind = error.kind if error else None
     columns = (

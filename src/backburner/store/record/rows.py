@@ -120,6 +120,15 @@ def to_json(value: Any) -> str:
     return _encode(value)
 
 
+def readable(text: str) -> str:
+    """A text for people and models, as every record gives it: halves of surrogate pairs escaped.
+
+    Python makes them of bytes that are no UTF-8, as in a file name. Escaped, they come back as they
+    were from JSON, and are something that can be read and sent elsewhere.
+    """
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
+
+
 def from_database(text: str) -> Any:
     """JSON that a database has made, which does not know what a text stands for: not strict."""
     return json.loads(text, strict=False)
@@ -142,7 +151,7 @@ def to_task(row: tuple[Any, ...]) -> Task:
         owner=owner,
         session=session,
         kind=Kind(kind),
-        title=title,
+        title=readable(title),
         spec=json.loads(spec),
         state=State(state),
         attempt=attempt,
@@ -150,13 +159,13 @@ def to_task(row: tuple[Any, ...]) -> Task:
         started_at=started_at,
         finished_at=finished_at,
         max_runtime_s=max_runtime_s,
-        detail=detail,
+        detail=detail and readable(detail),
         progress=Progress(**json.loads(progress)) if progress else None,
         ready_at=ready_at,
         parked_at=parked_at,
         exit_code=exit_code,
-        error=TaskError(ErrorKind(error_kind), error_message) if error_kind else None,
-        summary=summary,
+        error=TaskError(ErrorKind(error_kind), readable(error_message)) if error_kind else None,
+        summary=summary and readable(summary),
         result=json.loads(result) if result else None,
         place=Place(boot_id, started_boot, pid, cgroup, memory_cgroup, worker) if boot_id else None,
         stop=StopRequest(stop_at, stop_grace_s) if stop_at is not None else None,
@@ -184,7 +193,9 @@ def to_task(row: tuple[Any, ...]) -> Task:
 
 
 def _open_question(task_id: str, attempt: int, question: str) -> Question:
-    return Question(task_id, **from_database(question), attempt=attempt)
+    asked: dict[str, Any] = from_database(question)
+    asked["text"] = readable(asked["text"])
+    return Question(task_id, **asked, attempt=attempt)
 
 
 def to_question(row: tuple[Any, ...]) -> Question:
@@ -194,8 +205,8 @@ def to_question(row: tuple[Any, ...]) -> Question:
     ) = row  # fmt: skip
     fitting = json.loads(schema) if schema else None
     return Question(
-        task, question_id, text, asked_at, answer, answered_at, bool(withdrawn), attempt, fitting,
-        asker,
+        task, question_id, readable(text), asked_at, answer, answered_at, bool(withdrawn), attempt,
+        fitting, asker,
     )  # fmt: skip
 
 
@@ -253,6 +264,7 @@ def to_signal(row: tuple[Any, ...]) -> Signal:
         created_at, delivered_at, retry_at,
     ) = row  # fmt: skip
     return Signal(
-        seq, key, task, owner, session, SignalKind(kind), text, json.loads(data),
-        SignalState(state), reason, channel, tries, created_at, delivered_at, retry_at,
+        seq, key, task, owner, session, SignalKind(kind), readable(text), json.loads(data),
+        SignalState(state), reason and readable(reason), channel, tries,
+        created_at, delivered_at, retry_at,
     )  # fmt: skip

@@ -68,10 +68,6 @@ class Statements:
         """
         return nullcontext()
 
-    def kept(self, text: str) -> str:
-        """A text as it comes back, where not everything can be held as it is."""
-        raise NotImplementedError
-
     def tell(
         self, task: Task, signal: NewSignal, now: Instant, *, start: Start | None = None
     ) -> None:

@@ -8,7 +8,7 @@ import apsw
 
 from backburner.model.signals import SignalState
 from backburner.store.record import transaction
-from backburner.store.record.rows import to_json
+from backburner.store.record.rows import readable, to_json
 from backburner.store.record.transaction import Row
 from backburner.store.sqlite.queries import query
 
@@ -30,8 +30,6 @@ class Statements(transaction.Statements):
         try:
             return self._execute(query(name), values).fetchall()
         except UnicodeEncodeError:  # nothing was run yet
-            # Bytes that are no UTF-8, such as Python makes surrogates of in a file name. Escaped,
-            # they come back as they were from JSON, and are readable in other texts.
             escaped = {key: _escape(value) for key, value in values.items()}
             return self._execute(query(name), escaped).fetchall()
 
@@ -49,10 +47,6 @@ class Statements(transaction.Statements):
         """See the record's own."""
         return json.loads(self.many(name, **values)[0][0])
 
-    def kept(self, text: str) -> str:
-        """See the record's own."""
-        return _kept(text)
-
     def tell_all(self, signals: list[Sequence[Any]]) -> dict[str, SignalState]:
         """See the record's own."""
         if not signals:
@@ -63,13 +57,9 @@ class Statements(transaction.Statements):
         return {key: SignalState(state) for key, state in json.loads(states).items()}
 
 
-def _kept(text: str) -> str:
-    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
-
-
 def _escape(value: Any) -> Any:
     if isinstance(value, str):
-        return _kept(value)
+        return readable(value)
     if isinstance(value, list | tuple):
         return [_escape(each) for each in cast("Sequence[Any]", value)]
     return value

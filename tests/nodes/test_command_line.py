@@ -219,9 +219,7 @@ def test_x10_a_folder_for_artifacts_that_cannot_be_made_is_told_by_a_worker_at_i
 
 
 @pytest.mark.parametrize("secret", [" ", "short"])
-@pytest.mark.parametrize(
-    "command", ["run -- true", "worker", "serve --port 0", "mcp", "gateway terminal"]
-)
+@pytest.mark.parametrize("command", ["run -- true", "worker", "serve --port 0", "mcp"])
 def test_d9_who_works_with_a_wrong_secret_is_refused_at_its_start(
     backburner: Careful, monkeypatch: pytest.MonkeyPatch, secret: str, command: str
 ) -> None:

@@ -131,7 +131,7 @@ async def prune_now_and_then(
     """Once an hour, until cancelled."""
     while True:
         try:
-            pruned = await prune(store, home, Rule.of(settings, None, None))
+            pruned = await prune(store, home, Rule.of(settings, None, None, here=not home.shared))
             if pruned.count:
                 report(f"pruned {pruned.count} tasks, {pruned.size} bytes")
         except Exception as error:  # noqa: BLE001 - the next one may do

@@ -8,7 +8,7 @@ and what dead nodes had is seen to. What carries the work out is the affair of `
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
@@ -34,7 +34,7 @@ from backburner.runtime.schedules.clockwork import Clockwork
 from backburner.runtime.scribe import insist, whole
 from backburner.runtime.unstarted import leave_result
 from backburner.store.engine import Job
-from backburner.store.news import of_kinds
+from backburner.store.news import News, of_kinds
 from backburner.store.postgres.engine_worker import Brought, EngineWorker
 from backburner.store.postgres.node import NodeStore
 from backburner.store.postgres.nodes import routes_of
@@ -116,9 +116,15 @@ class Station:
         store.report = report
         self._carried: dict[Job, bool] = {}
         """What was brought here and is not over; whether this process has written its end."""
+        self._adopted: set[Job] = set()
+        """What is under way here and the engine's worker has not brought, or has let go: it takes a
+        place all the same."""
         self._clockwork = Clockwork(store, home, settings, report)
         self._bell = asyncio.Event()
-        self._unsubscribe = store.on_change(self._bell.set, of_kinds(_HOLD))
+        self._unsubscribe = [
+            store.on_change(self._bell.set, of_kinds(_HOLD)),
+            store.on_news(self._heard),
+        ]
         self._engine = EngineWorker(
             store.address,
             routes=routes_of(node),
@@ -128,6 +134,7 @@ class Station:
             unheard=self._give_back_unheard,
             carry_out=self._carry_out,
             report=report,
+            taken=lambda: len(self._adopted),
         )
 
     @property
@@ -179,6 +186,9 @@ class Station:
                 prune_now_and_then(self._store, self._home, self._settings, self._report)
             ),
         ]
+        self._adopted = _under_way(await insist(self._store.kept, self._report))
+        # Once more, for what has ended meanwhile: nobody would hear of that.
+        self._keep_of_adopted(_under_way(await insist(self._store.kept, self._report)))
         await self._engine.run()
 
     async def _appear(self, number: int) -> None:
@@ -197,6 +207,7 @@ class Station:
     async def _carry_out(self, job: Job, brought: Brought | None) -> None:
         """One job of the engine: it lasts for as long as the attempt is here."""
         self._carried[job] = False
+        self._adopted.discard(job)
         try:
             await self._carry_to_end(job, brought)
         except StoreError:
@@ -218,11 +229,15 @@ class Station:
                 with contextlib.suppress(StoreError):  # else it is found as what the dead had
                     await whole(self._store.give_back(job))
                 raise
-            while True:
-                await bell.wait()
-                bell.clear()
-                if self._carried.get(job) or not await self._is_here(job):
-                    break
+            try:
+                while True:
+                    await bell.wait()
+                    bell.clear()
+                    if self._carried.get(job) or not await self._is_here(job):
+                        break
+            except asyncio.CancelledError:  # a worker that begins anew lets go of it; it goes on
+                self._adopted.add(job)
+                raise
 
     async def _has_begun(self, brought: Brought) -> bool:
         """Begin it, where nothing is in the way: then it need not be taken first."""
@@ -243,6 +258,16 @@ class Station:
         if task is not None:
             self._crew.take_up(task)
         return task is not None
+
+    def _heard(self, news: News | None) -> None:
+        if news is not None and self._adopted:
+            over = news.of(*_OVER)
+            self._keep_of_adopted({job for job in self._adopted if job.task not in over})
+
+    def _keep_of_adopted(self, under_way: set[Job]) -> None:
+        if not self._adopted <= under_way:
+            self._adopted &= under_way
+            self._engine.look_again()
 
     def _ended(self, job: Job) -> None:
         if job in self._carried:
@@ -317,7 +342,9 @@ class Station:
                 await self._store.check_format()
                 await self._be_heard_of()
                 await self._crew.follow_record()
-                own = {(task.id, task.attempt) for task in await self._store.kept()}
+                kept = await self._store.kept()
+                self._keep_of_adopted(_under_way(kept))  # not all that ends is heard of
+                own = {(task.id, task.attempt) for task in kept}
                 await see_to_the_dead(self._store, self._home, contact, own, self._report)
             except Exception as error:  # noqa: BLE001 - the next look may do
                 self._report(f"dead nodes: {type(error).__name__}: {error}")
@@ -343,7 +370,8 @@ class Station:
 
     async def leave(self) -> None:
         """After `run`: it is no worker of the engine, and its time to come back is counted."""
-        self._unsubscribe()
+        for unsubscribe in self._unsubscribe:
+            unsubscribe()
         for task in self._beside:
             task.cancel()
         if self._beside:
@@ -351,3 +379,8 @@ class Station:
         await self._clockwork.close()
         self._bringer.close()
         await self._store.put_node(replace(self._node, draining=False), _NOBODY)
+
+
+def _under_way(tasks: Iterable[Task]) -> set[Job]:
+    """Without those that have ended, and only left processes behind."""
+    return {Job(task.id, task.attempt) for task in tasks if not task.state.terminal}

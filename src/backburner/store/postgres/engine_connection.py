@@ -128,11 +128,11 @@ class EngineConnection(procrastinate.PsycopgConnector):
             while True:
                 notice = await notices.get()
                 if notice is None:
-                    await self._look()
+                    await self.look()
                 else:
                     await on_notification(channel=notice.channel, payload=notice.payload)
 
-    async def _look(self) -> None:
+    async def look(self) -> None:
         """There may be a job, of which no notice tells."""
         if self._tell is not None:
             with contextlib.suppress(ConnectorException):

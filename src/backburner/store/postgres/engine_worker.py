@@ -67,11 +67,13 @@ class _Jobs(JobManager):
         connection: EngineConnection,
         appear: Callable[[int], Awaitable[None]],
         unheard: Callable[[int, Job | None], Awaitable[None]],
+        has_room: Callable[[], bool],
     ) -> None:
         super().__init__(connection)
         self._connection = connection
         self._appear = appear
         self._unheard = unheard
+        self._has_room = has_room
         self.fetched: dict[Job, Brought] = {}
 
     async def register_worker(self) -> int:
@@ -81,11 +83,15 @@ class _Jobs(JobManager):
         return number
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> EngineJob | None:
-        """What was brought by an answer that nobody heard is given back at once.
+        """What was brought by an answer that nobody heard is given back at once. Nothing is fetched
+
+        where there is no room: the worker counts only what it has fetched itself.
 
         A notice that comes meanwhile is of a job that this may not have seen, and the worker would
         not look again for it: it forgets what it hears while it fetches.
         """
+        if not self._has_room():
+            return None
         connection, fetched, heard_of = self._connection, None, -1
         lost = connection.lost
         while fetched is None and heard_of != connection.heard:
@@ -125,17 +131,21 @@ class EngineWorker:
         unheard: Callable[[int, Job | None], Awaitable[None]],
         carry_out: Callable[[Job, Brought | None], Awaitable[None]],
         report: Callable[[str], None],
+        taken: Callable[[], int] = lambda: 0,
     ) -> None:
         """``appear`` is told under which number it is about to work, each time that it begins anew;
 
         ``unheard`` that under such a number something may have been fetched that did not arrive,
-        beside what has. ``carry_out`` gets the task with its job, if it can.
+        beside what has. ``carry_out`` gets the task with its job, if it can. So many places are
+        ``taken`` beside those of what it has brought.
         """
         for name in ("procrastinate", "psycopg.pool"):  # we report ourselves
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self._connection = EngineConnection(address, report)
         self._app = procrastinate.App(connector=self._connection)
-        self._app.job_manager = jobs = _Jobs(self._connection, self._appears, unheard)
+        self._app.job_manager = jobs = _Jobs(
+            self._connection, self._appears, unheard, self._has_room
+        )
         self._routes = list(routes)
         self._concurrency = concurrency
         self._heartbeat_s = heartbeat_s
@@ -147,6 +157,9 @@ class EngineWorker:
         self._appeared = asyncio.Event()
         self._other_routes = asyncio.Event()
         self._stopping = False
+        self._taken = taken
+        self._waits_for_room = False
+        self._looking: asyncio.Task[None] | None = None
         self._carrying: set[asyncio.Future[None]] = set()
         self._leaving: set[asyncio.Task[None]] = set()
         """Workers of earlier routes, for as long as their jobs last."""
@@ -156,7 +169,7 @@ class EngineWorker:
             job = Job(task, attempt)
             carrying = asyncio.ensure_future(carry_out(job, jobs.fetched.pop(job, None)))
             self._carrying.add(carrying)
-            carrying.add_done_callback(self._carrying.discard)
+            carrying.add_done_callback(self._carried)
             await carrying
 
         self._app.task(name=TASK)(bring)
@@ -177,6 +190,22 @@ class EngineWorker:
                 self._let_go()
                 if self._leaving:
                     await asyncio.wait(self._leaving)
+
+    def _has_room(self) -> bool:
+        """Asked before each fetch. Where there is none, whoever makes some says so."""
+        room = len(self._carrying) + self._taken() < self._concurrency
+        self._waits_for_room = not room
+        return room
+
+    def _carried(self, carrying: "asyncio.Future[None]") -> None:
+        self._carrying.discard(carrying)
+        self.look_again()
+
+    def look_again(self) -> None:
+        """There may be room for one more."""
+        if self._waits_for_room:
+            self._waits_for_room = False
+            self._looking = asyncio.ensure_future(self._connection.look())
 
     def begin_anew(self) -> None:
         """Under another number: the engine has forgotten this one, and would give it no job."""

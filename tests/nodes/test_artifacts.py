@@ -209,8 +209,8 @@ async def _lists(task: Any, count: int) -> bool:
 async def test_a_place_that_cannot_be_used_ends_no_task_later_than_it_must_and_is_told(
     folder_for_all: Path, elsewhere: Backburner, new_worker: NewWorker, tmp_path: Path
 ) -> None:
-    folder_for_all.write_text("in the way")
     worker = new_worker()
+    folder_for_all.write_text("in the way")
     task = await elsewhere.session("chat").run(
         f"cd {tmp_path}; {_ADD.format(text='x', name='x.txt')}"
     )

@@ -4,15 +4,17 @@ import json
 import os
 import signal
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from backburner import Backburner, Context, ErrorKind, EventKind, State, Task
 from backburner.model.ending import Ending
 from backburner.model.home import Home
 from backburner.runtime.runs.archive import put_files
+from backburner.store.sqlite.writer import WriteLock
 from backburner.work import handover
 from tests.runtime.deliveries import files_with
 from tests.runtime.runs import crawler
@@ -203,7 +205,10 @@ async def test_e11_a_suspended_application_is_not_taken_for_dead(
 ) -> None:
     with application(home, "count_up", tmp_path) as (task_id, pid):
         wait_until(lambda: begun(tmp_path) == 1)
-        os.kill(pid, signal.SIGSTOP)
+        # Who is stopped while it has the lock of the writers would hold up everybody.
+        with closing(WriteLock(Home(home).write_lock)) as gate, gate:
+            os.kill(pid, signal.SIGSTOP)
+            wait_until(lambda: psutil.Process(pid).status() == psutil.STATUS_STOPPED)
         async with Backburner.open(home) as bb:
             task = await bb.session("s").task(task_id)
             # A keeper looks every second; a shell job that ends proves that it has looked.

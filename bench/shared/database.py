@@ -26,10 +26,18 @@ _STATEMENTS = (
 class Cost:
     """What was used up to a moment, or between two."""
 
-    cpu_s: float
-    commits: int
-    wal_bytes: int
-    statements: int
+    cpu_s: float = 0.0
+    commits: int = 0
+    wal_bytes: int = 0
+    statements: int = 0
+
+    def __add__(self, more: Self) -> "Cost":
+        return Cost(
+            self.cpu_s + more.cpu_s,
+            self.commits + more.commits,
+            self.wal_bytes + more.wal_bytes,
+            self.statements + more.statements,
+        )
 
     def __sub__(self, before: Self) -> "Cost":
         return Cost(

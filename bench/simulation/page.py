@@ -96,15 +96,17 @@ def _logs(document: Row) -> str:
 
 def _growth(document: Row) -> str:
     lines = [
-        "| | ours | Procrastinate alone | of the database, ours |",
-        "| --- | --- | --- | --- |",
+        "| | ours | Procrastinate alone | ratio, of five rounds | of the database, ours |",
+        "| --- | --- | --- | --- | --- |",
     ]
     for row in document["rows"]:
         if row["name"].startswith(("work that waits, ", "commands, ")) and row["raw"]:
             said = next(note for note in row["notes"] if note.startswith("ours: "))
+            cost = said.removeprefix("ours: ")
+            least, most = row["spread"]
             lines.append(
                 f"| {row['name']} | {row['ours']:.1f} /s | {row['raw']:.1f} /s "
-                f"| {said.removeprefix('ours: ')} |"
+                f"| {row['ratio']:.2f} ({least:.2f} to {most:.2f}) | {cost} |"
             )
     return _text(lines)
 

@@ -53,6 +53,24 @@ async def test_a4_what_runs_is_ended_politely_and_says_so(shared_home: Path) -> 
         assert told.record.kind is SignalKind.CANCELED
 
 
+@pytest.mark.parametrize(
+    "put",
+    ["mv $d $d.x; : >$d", "rm $d/wrapper; mkdir $d/wrapper", "rm $d/wrapper; mkfifo $d/wrapper"],
+)
+async def test_x2_a_job_that_replaces_its_files_is_stopped_all_the_same(
+    shared_home: Path, put: str
+) -> None:
+    async with Backburner.open(shared_home) as bb:
+        seconds = unique_seconds()
+        task = await bb.session(put).run(
+            f"d=$(dirname $BACKBURNER_REPORT); {put}; exec sleep {seconds}"
+        )
+        await wait_until_async(lambda: sleepers(seconds))
+        await task.stop(force=True)
+        assert task.state is State.CANCELED
+        assert not processes_with(seconds)
+
+
 async def said(task: Task, text: str) -> None:
     async def seen() -> bool:
         return text in (await task.output()).text

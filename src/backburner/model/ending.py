@@ -16,6 +16,8 @@ NEVER_READY = "it ended before it was ready"
 TOO_EARLY = ", before it was ready"
 """The end of the message of one that failed."""
 
+_EXIT_CODES = range(1, 256)
+
 
 @value
 class TaskError:
@@ -89,13 +91,32 @@ class Ending:
     def from_document(cls, document: Mapping[str, Any]) -> "Ending":
         """The inverse of `document`. KeyError, ValueError or TypeError where it is none."""
         error = document.get("error")
-        return cls(
+        ending = cls(
             State(document["status"]),
             None if error is None else TaskError(ErrorKind(error["kind"]), error["message"]),
             document["exit_code"],
             document.get("summary"),
             document.get("result"),
         )
+        if not ending._may_be():
+            raise ValueError("it contradicts itself")
+        return ending
+
+    def _may_be(self) -> bool:
+        """Whether a named constructor could have made it."""
+        said = [self.summary, self.error.message if self.error else None]
+        if not all(isinstance(text, str | None) for text in said):
+            return False
+        match self.state:
+            case State.SUCCEEDED:
+                return self.error is None and self.exit_code in (None, 0)
+            case State.FAILED:
+                exited = self.error is not None and self.error.kind is ErrorKind.EXIT
+                return self.error is not None and exited == (self.exit_code in _EXIT_CODES)
+            case State.CANCELED:
+                return self.error is None and self.exit_code is None
+            case _:
+                return False
 
 
 @value

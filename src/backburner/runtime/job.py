@@ -297,7 +297,7 @@ def ending_of(condition: Condition) -> Ending:
             )
         case Lost():
             return Ending.failed(
-                ErrorKind.KILLED, "its folder was deleted: how it ended is not known"
+                ErrorKind.KILLED, "its files were deleted or replaced: how it ended is not known"
             )
         case NotBegun():
             return Ending.failed(ErrorKind.SPAWN, "its shell ended before it ran a line")

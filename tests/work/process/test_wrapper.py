@@ -1,5 +1,6 @@
 """What the files of a wrapper say, in every condition that a crash can leave them in (A3)."""
 
+import errno
 import fcntl
 import json
 import os
@@ -206,8 +207,50 @@ def test_a3_who_is_killed_between_writing_and_renaming_has_settled_it(tmp_path: 
 
 
 def test_a3_a_result_that_makes_no_sense_says_nothing(tmp_path: Path) -> None:
-    (tmp_path / "result.json").write_text('{"status": "unheard of"}')
+    ending = Ending.exited(3).document()
+    for document in (
+        {"status": "unheard of"},
+        {**ending, "status": "running"},
+        {**ending, "exit_code": "3"},
+        {**ending, "exit_code": 10**30},
+        {**ending, "error": {"kind": "exit", "message": 3}},
+        {**ending, "error": None},
+        [ending],
+    ):
+        (tmp_path / "result.json").write_text(json.dumps(document))
+        assert inspect(AttemptFolder(str(tmp_path))) == Lost(), document
+
+
+@pytest.mark.parametrize("name", ["wrapper", "result.json"])
+@pytest.mark.parametrize("put", ["mkdir {}", "mkfifo {}", "ln -s {} {}"])
+def test_a3_a_job_that_replaces_its_files_has_lost_them(
+    tmp_path: Path, put: str, name: str
+) -> None:
+    """Whoever looks neither fails nor waits for somebody who writes to a pipe."""
+    subprocess.run(put.replace("{}", name), shell=True, check=True, cwd=tmp_path)
     assert inspect(AttemptFolder(str(tmp_path))) == Lost()
+
+
+def test_a3_a_job_that_replaces_its_folder_has_lost_its_files(tmp_path: Path) -> None:
+    (tmp_path / "attempt").touch()
+    assert inspect(AttemptFolder(str(tmp_path / "attempt"))) == Lost()
+
+
+@pytest.mark.parametrize("said", ["9" * 30, "²", "1 2"])
+def test_a3_a_number_that_is_no_process_is_none(tmp_path: Path, said: str) -> None:
+    (tmp_path / "wrapper").write_text(f"{said}\n")
+    assert inspect(AttemptFolder(str(tmp_path))) == NotBegun()
+
+
+def test_a3_what_we_lack_ourselves_says_nothing_of_a_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> int:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    monkeypatch.setattr(os, "open", refused)
+    with pytest.raises(OSError, match="too many"):
+        inspect(AttemptFolder(str(tmp_path)))
 
 
 # Signals to the wrapper

@@ -7,22 +7,32 @@ With the ending it becomes `result.json`: to make a file costs more than all tha
 """
 
 import contextlib
+import errno
 import json
 import os
 import re
 import secrets
+import stat
 from collections.abc import Mapping
 from typing import Any
 
 from backburner.model.ending import Ending
 from backburner.model.home import AttemptFolder
+from backburner.model.limits import RESULT_MAX_BYTES
 from backburner.model.values import value
 from backburner.work import flock
 
 BLANK = b"\n" * 512
 """What it holds before the start."""
 
-_EXIT = re.compile(r"^exit (\d+)\.$", re.MULTILINE)
+_LONGEST = 16 * RESULT_MAX_BYTES
+"""Of what is read of it: a job can write there, too. A character may take six bytes in JSON."""
+
+_OUR_WANT = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+"""These say nothing of the file, and pass."""
+
+_EXIT = re.compile(r"^exit ([0-9]{1,3})\.$", re.MULTILINE)
+_PID = re.compile(r"[0-9]{1,7}")
 
 
 @value
@@ -56,7 +66,10 @@ class Vanished:
 
 @value
 class Lost:
-    """Its files, which are made before the start, were deleted: it may have done anything."""
+    """Its files, which are made before the start, were deleted or replaced: it may have done
+
+    anything.
+    """
 
 
 @value
@@ -70,11 +83,16 @@ Condition = NotBegun | Alive | Ended | Vanished | Lost | Settled
 
 
 def inspect(folder: AttemptFolder) -> Condition:
-    """What became of a start. True at any time, after any crash of ours."""
+    """What became of a start. True at any time, after any crash of ours.
+
+    A job has its folder in its hands: whatever it has put in the place of its files, it can be
+    stopped, and it ends.
+    """
     try:
         alive = flock.is_held(folder.wrapper)
         text = _read(folder.wrapper)
-    except FileNotFoundError:
+    except OSError as error:
+        _pass_on_our_want(error)
         return _settled(folder.result)
     if text.startswith("{"):
         return _settled(folder.wrapper)
@@ -83,7 +101,7 @@ def inspect(folder: AttemptFolder) -> Condition:
     if code:
         number = int(code[1])
         return Ended(number, by_signal=number > 128 and bool(complaint))  # noqa: PLR2004 - 128 + signal
-    pid = int(first) if first.isdigit() else None
+    pid = int(first) if _PID.fullmatch(first) else None
     if alive:
         return Alive(pid)
     return NotBegun() if pid is None else Vanished(pid, complaint)
@@ -118,10 +136,23 @@ def settle(
 def _settled(path: str) -> Settled | Lost:
     try:
         return Settled(Ending.from_document(json.loads(_read(path))))
-    except (OSError, ValueError, TypeError, KeyError):
+    except OSError as error:
+        _pass_on_our_want(error)
+        return Lost()
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return Lost()
 
 
 def _read(path: str) -> str:
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read()
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise OSError(errno.EINVAL, "it is no plain file", path)
+        return os.read(fd, _LONGEST).decode(errors="replace")
+    finally:
+        os.close(fd)
+
+
+def _pass_on_our_want(error: OSError) -> None:
+    if error.errno in _OUR_WANT:
+        raise error

@@ -1,6 +1,7 @@
 """E12: what crashed starts and prunes have left in a home is removed, and nothing else."""
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -9,12 +10,15 @@ import pytest
 from backburner import Backburner
 from backburner.model.home import Home
 from backburner.work import handover
+from backburner.work.process.mark import marking_children
+from backburner.work.process.tree import Tree
 from backburner.work.process.wrapper import Launch
 from tests.faults.homes import waiting_starts
 from tests.faults.victims import (
     kill_all_of_ours,
     kill_keeper,
     nobody_keeps,
+    unique_seconds,
     wait_for_keeper,
 )
 from tests.waiting import wait_until, wait_until_async
@@ -76,6 +80,25 @@ async def test_e12_prune_sweeps_what_no_task_owns(
         await waiting.wait(timeout=30)
         assert (await waiting.output()).text == "still to come\n"
         assert (await kept.output()).text == "kept\n"
+
+
+def start_of(tree: Tree) -> "subprocess.Popen[bytes]":
+    """A process of an attempt."""
+    with marking_children(tree.mark):
+        return subprocess.Popen(["sleep", unique_seconds()])
+
+
+async def test_x2_the_folder_of_what_runs_is_left_to_who_is_to_end_it(home: Path) -> None:
+    """Its machine was away, and its task is forgotten: it is found by its folder."""
+    orphan = leave_folder(home)
+    left = start_of(Tree(str(home), orphan.name.partition(".")[0], 2, None))
+    async with Backburner.open(home) as bb:
+        await bb.prune()
+        assert orphan.exists()
+        left.kill()
+        left.wait()
+        await bb.prune()
+        assert not orphan.exists()
 
 
 async def test_x3_the_file_of_launches_does_not_grow_with_their_number(home: Path) -> None:

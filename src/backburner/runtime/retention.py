@@ -7,6 +7,7 @@ nobody has been told yet only when no others are left.
 
 import asyncio
 import contextlib
+import itertools
 import os
 import secrets
 import shutil
@@ -24,6 +25,7 @@ from backburner.model.values import value
 from backburner.runtime.launches import YOUNG_S, discard_unneeded
 from backburner.store.protocol import Scope, Store
 from backburner.work import handover
+from backburner.work.process.tree import Tree, populated
 
 PRUNE_EVERY_S = 3600.0
 _BATCH = 200
@@ -229,11 +231,24 @@ async def _sweep(store: Store, home: Home) -> None:
         task_id = os.path.basename(path).partition(".")[0]
         if await store.get(task_id) is None:
             paths.setdefault(task_id, []).append(path)
+    await asyncio.to_thread(_leave_what_runs, home, paths)
     if paths:
         await store.unknown(list(paths), _thrower(home, paths))
     await asyncio.to_thread(_empty_trash, home)
     await discard_unneeded(store, home)
     handover.tidy(home)
+
+
+def _leave_what_runs(home: Home, paths: dict[str, list[str]]) -> None:
+    """By its folder a machine that was away finds what still runs there of a forgotten task."""
+    trees: list[Tree] = []
+    for path in itertools.chain(*paths.values()):
+        task_id, _, attempt = os.path.basename(path).partition(".")
+        if attempt.isdecimal():
+            trees.append(Tree(str(home.root), task_id, int(attempt), None))
+    if trees:
+        for tree in populated(trees):
+            paths.pop(tree.task_id, None)
 
 
 def _thrower(home: Home, paths: dict[str, list[str]]) -> Callable[[Sequence[str]], None]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from backburner.model.ending import Ending
+from backburner.model.errors import StoreError
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.node import Node, NodeKind
@@ -50,6 +51,7 @@ class Crew:
         """What was begun at once, or taken up: the latter also where a fetch saw the job of a task
 
         and not yet the task."""
+        self.followed = asyncio.Event()
 
     def unfit(self, task: Task) -> str | None:
         self._faults -= 1
@@ -70,12 +72,16 @@ class Crew:
         return []
 
     async def follow_record(self) -> None:
-        pass
+        self.followed.set()
 
 
 @contextlib.asynccontextmanager
-async def at_work(store: NodeStore, home: Home, crew: Crew) -> AsyncGenerator[None]:
-    node = Node(store.node, NodeKind.WORKER, "here", 1, queues=("default",), places=4, silent_s=600)
+async def at_work(
+    store: NodeStore, home: Home, crew: Crew, *, silent_s: float = 600
+) -> AsyncGenerator[None]:
+    node = Node(
+        store.node, NodeKind.WORKER, "here", 1, queues=("default",), places=4, silent_s=silent_s
+    )
     feed = Feed(store)
     station = Station(store, home, Settings(), feed=feed, node=node, crew=crew, report=print)
     running = asyncio.create_task(station.run())
@@ -101,6 +107,21 @@ async def test_x2_a_drain_before_it_has_begun_leaves_the_last_process_on_record(
     await station.drain()
     assert await store.is_known(7)
     feed.close()
+
+
+async def test_x2_what_is_over_is_looked_for_also_where_the_record_cannot_be_written(
+    store: NodeStore, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crew = Crew(store)
+    async with at_work(store, Home(tmp_path, address), crew, silent_s=1):
+
+        async def refused(*_: object) -> bool:
+            raise StoreError("the disk of the database is full")
+
+        monkeypatch.setattr(NodeStore, "is_worker", refused)
+        crew.followed.clear()
+        async with asyncio.timeout(60):
+            await crew.followed.wait()
 
 
 async def test_x2_a_machine_that_cannot_say_whether_it_may_loses_nothing(

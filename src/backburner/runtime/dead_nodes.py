@@ -6,12 +6,11 @@ anybody takes the work up again.
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Collection
 
 from backburner.model.ending import Ending
-from backburner.model.errors import StoreError
+from backburner.model.errors import StoreAway, StoreError
 from backburner.model.home import Home
 from backburner.model.states import ErrorKind, State
 from backburner.runtime.children import stop_left_children
@@ -38,7 +37,12 @@ async def see_to_the_dead(
     dead = contact.dead(await store.silent(contact.silent_s, contact.lasted_s()))
     theirs = [job for job in dead if (job.task, job.attempt) not in own]
     for job in theirs:
-        await _take_from_the_dead(store, job, report)
+        try:
+            await _take_from_the_dead(store, job, report)
+        except StoreAway:
+            raise
+        except Exception as error:  # noqa: BLE001 - the others must not wait for this one
+            report(f"{job.task}: cannot be seen to yet: {type(error).__name__}: {error}")
     if theirs:
         await stop_left_children(store, home)  # of agents that ended with their node
         await store.forget_nodes()
@@ -54,11 +58,17 @@ async def keep_seeing_to_the_dead(
     contact = Contact(silent_s, lambda: store.breaks)
     while True:
         await asyncio.sleep(silent_s / 3)
-        with contextlib.suppress(StoreError):
+        try:
             await store.check_format()
             await look()
             own = {(task.id, task.attempt) for task in await store.kept()}
             await see_to_the_dead(store, home, contact, own, _log.warning)
+        except StoreError:
+            pass  # whoever uses the record hears of it
+        except Exception as error:  # noqa: BLE001 - the next look may do
+            _log.warning(
+                "a look at the others came to nothing: %s: %s", type(error).__name__, error
+            )
 
 
 async def take_over(store: NodeStore, home: Home, report: Callable[[str], None]) -> None:

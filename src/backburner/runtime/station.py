@@ -215,7 +215,8 @@ class Station:
         except Exception as error:  # noqa: BLE001 - else the engine would forget it without a word
             self._report(f"{job.task}: given back: {type(error).__name__}: {error}")
             await asyncio.sleep(_AGAIN_S)
-            await insist(partial(self._store.give_back, job), self._report)
+            if not await insist(partial(self._store.give_back, job), self._report):
+                self._adopted.add(job)  # it has begun; what is over goes with the next look
         finally:
             self._carried.pop(job, None)
 
@@ -227,7 +228,8 @@ class Station:
                     return
             except asyncio.CancelledError:  # whatever has begun meanwhile is not given back
                 with contextlib.suppress(StoreError):  # else it is found as what the dead had
-                    await whole(self._store.give_back(job))
+                    if not await whole(self._store.give_back(job)):
+                        self._adopted.add(job)  # see above
                 raise
             try:
                 while True:
@@ -338,19 +340,30 @@ class Station:
         contact = Contact(silent_s, lambda: self._store.breaks)
         while True:
             await asyncio.sleep(silent_s / BEATS)
-            try:
-                await self._store.check_format()
-                await self._be_heard_of()
-                await self._crew.follow_record()
-                kept = await self._store.kept()
-                self._keep_of_adopted(_under_way(kept))  # not all that ends is heard of
-                own = {(task.id, task.attempt) for task in kept}
-                await see_to_the_dead(self._store, self._home, contact, own, self._report)
-            except Exception as error:  # noqa: BLE001 - the next look may do
-                self._report(f"dead nodes: {type(error).__name__}: {error}")
+            wrong: set[str] = set()
+            # One after the other, and each also where the last one failed: a record that cannot be
+            # written says all the same what is over here.
+            for look in (
+                self._be_heard_of,
+                self._crew.follow_record,
+                partial(self._see_to_the_dead, contact),
+            ):
+                try:
+                    await look()
+                except Exception as error:  # noqa: BLE001 - the next look may do
+                    wrong.add(f"{type(error).__name__}: {error}")
+            for text in wrong:
+                self._report(f"a look at the others came to nothing: {text}")
+
+    async def _see_to_the_dead(self, contact: Contact) -> None:
+        kept = await self._store.kept()
+        self._keep_of_adopted(_under_way(kept))  # not all that ends is heard of
+        own = {(task.id, task.attempt) for task in kept}
+        await see_to_the_dead(self._store, self._home, contact, own, self._report)
 
     async def _be_heard_of(self) -> None:
         """The engine's worker says that it lives, but not while it only waits for its last jobs."""
+        await self._store.check_format()
         number = self._engine.number
         if number is not None and not await self._store.is_worker(number):
             self._report("the others took this machine for dead: it begins anew")

@@ -30,6 +30,7 @@ from backburner.work.process.identity import boot_id
 _PATIENCE_S = 20.0
 """As for a change of the record."""
 
+_AGAIN_S = 1.0
 _SETTLES_S = 0.05
 """Tools are registered one after the other: the record is told once."""
 
@@ -137,6 +138,7 @@ class EnginePresence:
             except StoreError as error:
                 self._worker.report(f"what it can carry out is not on record: {error}")
                 self._again = True
+                await asyncio.sleep(_AGAIN_S)
 
     async def said(self) -> None:
         """See Presence.said."""

@@ -303,9 +303,12 @@ class RunWorker:
             return
         kept = await self.store.tasks_of_worker(self._presence.worker.id)
         ours = {(task.id, task.attempt) for task in kept}
-        for run in runs:
-            if run.task is not None and (run.task.id, run.task.attempt) not in ours:
-                await self._end_lost(run)
+        lost = (
+            self._end_lost(run)
+            for run in runs
+            if run.task is not None and (run.task.id, run.task.attempt) not in ours
+        )
+        await asyncio.gather(*lost)  # at once: each may take its time to heed that
 
     async def _end_lost(self, run: Run) -> None:
         assert run.task is not None

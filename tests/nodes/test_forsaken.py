@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import errno
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
 from backburner import Backburner
+from backburner import Task as RunningTask
 from backburner.model import clock
 from backburner.model.ending import Ending
 from backburner.model.errors import StoreAway
@@ -23,6 +25,7 @@ from backburner.runtime.station import Station
 from backburner.runtime.worker import ProcessWorker
 from backburner.store.engine import Job
 from backburner.store.postgres.node import NodeStore, open_node
+from backburner.work.process import condition
 from backburner.work.process.condition import BLANK
 from backburner.work.process.identity import boot_id
 from tests import postgres_server
@@ -43,7 +46,7 @@ async def test_x2_what_another_machine_has_begun_since_is_not_adopted(
     boot = boot_id() if here else "another-boot"
     assert await other.claim("bg_moved", 1, Place(boot, clock.boot_now(), 4711)) is not None
     worker = ProcessWorker(one, Home(tmp_path, address), Settings(), print)
-    getattr(worker, "_forsaken").add("bg_moved")  # noqa: B009 - as after a claim that failed
+    getattr(worker, "_forsaken").add(("bg_moved", 1))  # noqa: B009 - as after a claim that failed
     for _ in range(2):
         looking = asyncio.create_task(worker.work())
         await asyncio.wait([looking], timeout=0.5)
@@ -177,13 +180,8 @@ async def test_x2_what_others_end_while_its_machine_comes_back_is_ended_there(
     """It is ours when the machine looks, and nobody's a moment later."""
     monkeypatch.setenv("BACKBURNER_HOME", str(tmp_path))
     address, home = postgres_server.server().create(), tmp_path / "machine"
-    began = tmp_path / "began"
     async with Backburner.open(address) as bb:
-        async with machine(address, home):
-            task = await bb.session("chat").run(f"echo $$ >{began}; exec tail -f {began}")
-            await wait_until_async(lambda: began.exists() and began.read_text().strip())
-        pid = int(began.read_text())
-        assert is_running(pid)
+        task, pid = await left_running(bb, home)
         kept, orphaned = NodeStore.kept, False
 
         async def take_away(store: NodeStore) -> list[Task]:
@@ -201,6 +199,71 @@ async def test_x2_what_others_end_while_its_machine_comes_back_is_ended_there(
         await task.refresh()
         assert task.error is not None
         assert task.error.kind is ErrorKind.ORPHANED
+
+
+@pytest.mark.slow
+async def test_x2_what_could_not_be_adopted_and_is_over_by_then_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that came back lacked descriptors, and others took it for dead meanwhile."""
+    monkeypatch.setenv("BACKBURNER_HOME", str(tmp_path))
+    address, home = postgres_server.server().create(), tmp_path / "machine"
+    async with Backburner.open(address) as bb:
+        task, pid = await left_running(bb, home)
+        tries = 0
+
+        def refused(_: object) -> condition.Condition:
+            nonlocal tries
+            tries += 1
+            raise OSError(errno.EMFILE, "too many open files")
+
+        monkeypatch.setattr(condition, "inspect", refused)
+        async with machine(address, home):
+            await wait_until_async(lambda: tries)
+            ending = Ending.failed(ErrorKind.ORPHANED, "its machine was not heard of")
+            assert await bb.store.finish(task.id, 1, ending) is not None
+            await wait_until_async(lambda: not is_running(pid))
+
+
+async def left_running(bb: Backburner, home: Path) -> tuple[RunningTask, int]:
+    """A command, and its process, whose worker has left."""
+    began = home.parent / "began"
+    async with machine(bb.home.address, home):
+        task = await bb.session("chat").run(f"echo $$ >{began}; exec tail -f {began}")
+        await wait_until_async(lambda: began.exists() and began.read_text().strip())
+    pid = int(began.read_text())
+    assert is_running(pid)
+    return task, pid
+
+
+async def test_x2_what_is_being_ended_is_not_begun_again_under_the_same_name(
+    tmp_path: Path,
+) -> None:
+    """The end of a try that came to nothing would hit it."""
+    address = postgres_server.server().create()
+    store = await open_node(address, "nd_one")
+    await store.create(new_task("bg_again", spec={"command": "x", "log": [1, 1]}), limit=PLENTY)
+    task = await store.take(Job("bg_again", 1))
+    assert task is not None
+    worker = ProcessWorker(store, Home(tmp_path, address), Settings(), print)
+    gone = asyncio.Event()
+    getattr(worker, "_fencing").end(("bg_again", 1), gone.wait)  # noqa: B009 - as by `adopt`
+    assert not await worker.start_now(task)
+    worker.start(task)
+    looking = asyncio.create_task(worker.work())
+    await asyncio.wait([looking], timeout=0.5)
+    assert (await get(store, "bg_again")).state is State.QUEUED
+    gone.set()
+
+    async def is_seen_to() -> bool:  # there is nothing to start it with
+        await worker.work()
+        return (await get(store, "bg_again")).state is State.FAILED
+
+    looking.cancel()
+    await asyncio.wait([looking])
+    await wait_until_async(is_seen_to)
+    await worker.close()
+    await store.close()
 
 
 @pytest.mark.slow

@@ -110,6 +110,24 @@ async def test_an_end_is_under_way_once_for_each_attempt(ends: Fencing) -> None:
     await ends.close()
 
 
+async def test_who_leaves_tries_once_more(ends: Fencing) -> None:
+    """What could not be ended is not left to whoever comes back here, where that can be helped."""
+    tries = 0
+
+    async def work() -> None:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise RuntimeError("can't start new thread")
+
+    ends.end(ONE, work)
+    await wait_until_async(lambda: tries == 1)
+    assert ends.is_ending(ONE)
+    await ends.close()
+    assert tries == 2
+    assert not ends.is_ending(ONE)
+
+
 async def test_who_leaves_lets_go_of_what_cannot_be_ended(ends: Fencing) -> None:
     ends.end(ONE, asyncio.Event().wait)
     await ends.close()

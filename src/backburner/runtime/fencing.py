@@ -20,6 +20,9 @@ _KILL_AGAIN_S = 0.05
 _LONGEST_S = 5.0
 """Who is not gone by then is held by the kernel, or is another user's by now."""
 
+_LAST_S = 1.0
+"""What is under way gets when its worker leaves."""
+
 
 class Fencing:
     """The ends of such attempts on one machine, each under way once."""
@@ -31,6 +34,7 @@ class Fencing:
         self._tree_of = tree_of
         self._report = report
         self._ends: dict[Attempt, asyncio.Task[None]] = {}
+        self._leaving = asyncio.Event()
 
     async def end_others(self, ours: Collection[Attempt]) -> None:
         """End all that runs of attempts of this home that are none of ``ours``.
@@ -49,14 +53,21 @@ class Fencing:
         ]
         for tree in await asyncio.to_thread(populated, others):
             self._report(f"{tree.task_id}: attempt {tree.attempt} is over, and is ended here")
-            self.end((tree.task_id, tree.attempt), lambda tree=tree: _end(tree, self._report))
+            self.end_tree(tree)
         if self._ends:
             await asyncio.wait(self._ends.values(), timeout=_LONGEST_S)
 
+    def is_ending(self, attempt: Attempt) -> bool:
+        """Whether its end is under way: what is started under its name now would be hit, too."""
+        return attempt in self._ends
+
+    def end_tree(self, tree: Tree) -> None:
+        """End an attempt of which nothing is known but its signs."""
+        self.end((tree.task_id, tree.attempt), lambda: _end(tree, self._report))
+
     def end(self, attempt: Attempt, work: Callable[[], Awaitable[object]]) -> None:
         """Beside everything else, and again where it fails."""
-
-        if attempt not in self._ends:
+        if attempt not in self._ends and not self._leaving.is_set():
             self._ends[attempt] = asyncio.create_task(self._until_done(attempt, work))
 
     async def _until_done(self, attempt: Attempt, work: Callable[[], Awaitable[object]]) -> None:
@@ -68,13 +79,20 @@ class Fencing:
                     return
                 except Exception as error:  # noqa: BLE001 - it must not run on, whatever that was
                     self._report(f"{task}: attempt {number} could not be ended yet: {error}")
-                    await asyncio.sleep(_LONGEST_S)
+                if self._leaving.is_set():
+                    return
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_LONGEST_S):
+                        await self._leaving.wait()
         finally:
             del self._ends[attempt]
 
     async def close(self) -> None:
-        """Let go of what cannot be ended."""
+        """Let go of what cannot be ended, after a last try."""
+        self._leaving.set()
         ends = [*self._ends.values()]
+        if ends:
+            await asyncio.wait(ends, timeout=_LAST_S)
         for each in ends:
             each.cancel()
         await asyncio.gather(*ends, return_exceptions=True)

@@ -65,7 +65,8 @@ class ProcessWorker:
         self._logs = LogWatch()
         self._jobs: dict[str, Job] = {}
         self._busy: dict[str, asyncio.Task[None]] = {}
-        self._forsaken: set[str] = set()
+        self._forsaken: set[Attempt] = set()
+        """What went wrong here: whose it is now the record says."""
         self._unknown: set[Attempt] = set()
         """What the record had as ours at the last look, and nobody here knew of."""
         self._early: set[str] = set()
@@ -78,7 +79,7 @@ class ProcessWorker:
         self._starter = Starter(home, cgroups=settings.cgroups)
         self._closing = Closing(store, home, self._scribe, self._starter.release, report)
         self._fencing = Fencing(home, self._starter.tree, report)
-        self._waiting = self._tidy = False
+        self._waiting = self._tidy = self._closed = False
         self.own_launch: OwnLaunch = lambda _: None
         self.spent: set[str] = set()
         """What jobs were started with that nobody needs any more, for who keeps it elsewhere."""
@@ -111,13 +112,13 @@ class ProcessWorker:
         """
         active = await self._store.kept()
         if self._home.shared:
-            ours = {(task.id, task.attempt) for task in active}
+            ours = {_attempt_of(task) for task in active}
             await self._fencing.end_others(ours)
         self._starter.sweep(active)
         await discard_unneeded(self._store, self._home)
         for task in active:
             if task.state is not State.QUEUED:
-                self._take_on(task.id, self._adopt(task))
+                self._take_on(task, self._adopt(task))
 
     async def work(self) -> None:
         """One look for tasks to start and to stop, then wait for the next reason to look."""
@@ -127,7 +128,7 @@ class ProcessWorker:
         for task in await self._store.waiting_for_keeper():
             if task.id not in self._busy:
                 if task.state is State.QUEUED:
-                    self._take_on(task.id, self._start(task))
+                    self._start_in_turn(task)
             elif task.stop is not None and task.id in self._jobs:
                 self._jobs[task.id].ask_to_stop(task.stop)
         self._starter.tend()
@@ -144,18 +145,22 @@ class ProcessWorker:
 
     async def _adopt_forsaken(self) -> None:
         """What went wrong here, and is still ours: another machine may have begun it since."""
-        forsaken = self._forsaken.difference(self._busy)
+        forsaken = {attempt for attempt in self._forsaken if attempt[0] not in self._busy}
         if not forsaken:
             return
-        kept = {task.id: task for task in await self._store.kept()}
-        self._forsaken -= forsaken
-        for task_id in forsaken:
-            task = kept.get(task_id)
-            if task is None:
-                if (job := self._jobs.pop(task_id, None)) is not None:
-                    self._take_on(task_id, job.end_tree(0))  # it is over, whoever has said so
+        kept = {_attempt_of(task): task for task in await self._store.kept()}
+        for attempt in forsaken:
+            if attempt[0] in self._busy:  # by now
+                continue
+            self._forsaken.remove(attempt)
+            task = kept.get(attempt)
+            if task is None:  # it is over, whoever has said so
+                job = self._jobs.get(attempt[0])
+                if job is not None and _attempt_of(job.task) == attempt:
+                    del self._jobs[attempt[0]]
+                self._fencing.end_tree(self._starter.tree(*attempt))
             elif task.place is not None:
-                self._take_on(task_id, self._adopt(task))
+                self._take_on(task, self._adopt(task))
 
     def _folder_of(self, task_id: str, attempt: int) -> AttemptFolder | None:
         job = self._jobs.get(task_id)
@@ -174,18 +179,22 @@ class ProcessWorker:
     async def follow_record(self) -> None:
         """See Crew.follow_record: a claim of the last process may come after our `adopt`."""
         jobs = [*self._jobs.values()]  # first: the record knows of all of these then
-        kept = {(task.id, task.attempt): task for task in await self._store.kept()}
+        kept = {_attempt_of(task): task for task in await self._store.kept()}
+        if self._closed:
+            return
         for job in jobs:
-            attempt = job.task.id, job.task.attempt
+            attempt = _attempt_of(job.task)
             if attempt not in kept:
                 self._fencing.end(attempt, partial(job.end_tree, 0))
         unknown = {
             attempt
             for attempt, task in kept.items()
-            if task.state is not State.QUEUED and task.id not in self._busy.keys() | self._forsaken
+            if task.state is not State.QUEUED
+            and task.id not in self._busy
+            and attempt not in self._forsaken
         }
         for attempt in unknown & self._unknown:  # not what has ended while this look was made
-            self._take_on(attempt[0], self._adopt(kept[attempt]))
+            self._take_on(kept[attempt], self._adopt(kept[attempt]))
         self._unknown = unknown
 
     def look_again(self) -> None:
@@ -197,14 +206,20 @@ class ProcessWorker:
         if task.id in self._busy:  # an earlier attempt of it
             self._put_off = True
         else:
-            self._take_on(task.id, self._start(task))
+            self._start_in_turn(task)
+
+    def _start_in_turn(self, task: Task) -> None:
+        if self._fencing.is_ending(_attempt_of(task)):  # of an earlier try that came to nothing
+            self._put_off = True
+        else:
+            self._take_on(task, self._start(task))
 
     async def start_now(self, task: Task) -> bool:
         """The same, at once. False where it does not run: it may have to wait, or be over."""
-        if task.id in self._busy:
+        if task.id in self._busy or self._fencing.is_ending(_attempt_of(task)):
             return False
         begun: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._take_on(task.id, self._start(task, begun))
+        self._take_on(task, self._start(task, begun))
         return await begun
 
     async def end_everything(self) -> None:
@@ -218,6 +233,7 @@ class ProcessWorker:
 
     async def close(self) -> None:
         """Let go. The jobs go on."""
+        self._closed = True
         self._unsubscribe()
         for busy in self._busy.values():
             busy.cancel()
@@ -226,22 +242,22 @@ class ProcessWorker:
         self._logs.close()
         self._starter.close()
 
-    def _take_on(self, task_id: str, work: Awaitable[None]) -> None:
+    def _take_on(self, task: Task, work: Awaitable[None]) -> None:
         async def guarded() -> None:
             try:
                 await work
-                self._jobs.pop(task_id, None)
+                self._jobs.pop(task.id, None)
             except Exception as error:  # noqa: BLE001 - one job's fault must not end the others
-                self._report(f"{task_id}: will be adopted anew: {type(error).__name__}: {error}")
+                self._report(f"{task.id}: will be adopted anew: {type(error).__name__}: {error}")
                 await asyncio.sleep(_LOOK_EVERY_S)
-                self._forsaken.add(task_id)
+                self._forsaken.add(_attempt_of(task))
             finally:
-                del self._busy[task_id]
-                self._early.discard(task_id)
+                del self._busy[task.id]
+                self._early.discard(task.id)
                 if self._put_off or self._forsaken or self.leaving or not self._store.tells:
                     self._bell.set()
 
-        self._busy[task_id] = asyncio.create_task(guarded())
+        self._busy[task.id] = asyncio.create_task(guarded())
         self._tidy = False
 
     # Starting
@@ -276,7 +292,7 @@ class ProcessWorker:
         except StoreError as error:
             self._report(f"{task.id}: cannot be started yet: {error}")
             # It stays queued, and is looked at again; or it is claimed, and we were not told.
-            self._forsaken.add(task.id)
+            self._forsaken.add(_attempt_of(task))
             await asyncio.sleep(_RETRY_LONGEST_S)
         finally:
             if claimed is None:  # stopped meanwhile, or not on disk: nothing has run
@@ -435,6 +451,10 @@ class ProcessWorker:
         finally:
             self._logs.remove(log)
             job.let_go()
+
+
+def _attempt_of(task: Task) -> Attempt:
+    return task.id, task.attempt
 
 
 def _cannot_start(error: Exception) -> Ending:

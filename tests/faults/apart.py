@@ -2,13 +2,17 @@
 
 What is mounted or limited there nobody else notices, and it goes with the last process of that
 run. Such tests are in files that pytest does not find by itself (`on_…`), and a test beside them
-runs each. An ordinary user becomes root of a user namespace for this.
+runs each. An ordinary user becomes root of a user namespace for this. What is skipped there is
+skipped here: else a promise that nobody has tried would look kept.
 """
 
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -25,8 +29,11 @@ def run_apart(
     own_pids: bool = False,
     own_network: bool = False,
     timeout: float = 110,
-) -> None:
-    """Run one test, or all of a file, named from `tests` on; fail with what it says."""
+) -> dict[str, str]:
+    """Run one test, or all of a file, named from `tests` on; fail or skip with what it says.
+
+    Answers what was noted there with `record_property`.
+    """
     __tracebackhide__ = True
     unshare = shutil.which("unshare")
     if unshare is None:
@@ -38,13 +45,22 @@ def run_apart(
         options += ["--pid", "--fork", "--kill-child", "--mount-proc", *_FIRST_PROCESS]
     plugins = ["-p", "no:cacheprovider", "-p", "tests.faults.disks"]
     pytest_again = [sys.executable, "-m", "pytest", "-q", *plugins]
-    run = subprocess.run(
-        [unshare, *options, *pytest_again, f"tests/{test}"],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
-    if run.returncode != 0:
-        pytest.fail(f"{test} failed:\n{run.stdout}{run.stderr}", pytrace=False)
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        run = subprocess.run(
+            [unshare, *options, *pytest_again, f"--junit-xml={report}", f"tests/{test}"],
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+        if run.returncode != 0:
+            pytest.fail(f"{test} failed:\n{run.stdout}{run.stderr}", pytrace=False)
+        root = ET.parse(report).getroot()
+    if root.find(".//testcase") is None:
+        pytest.fail(f"{test} is no test:\n{run.stdout}{run.stderr}", pytrace=False)
+    if skipped := [each.get("message", "") for each in root.iterfind(".//testcase/skipped")]:
+        pytest.skip("; ".join(dict.fromkeys(skipped)))
+    noted = root.iterfind(".//testcase/properties/property")
+    return {each.get("name", ""): each.get("value", "") for each in noted}

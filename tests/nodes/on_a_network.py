@@ -140,10 +140,13 @@ async def test_x2_whoever_is_cut_off_in_the_middle_of_a_write_does_not_keep_the_
 
 
 async def test_x10_a_wire_that_drops_and_delays_loses_and_doubles_nothing(
-    bb: Backburner, new_worker: NewMachine, tmp_path: Path
+    bb: Backburner,
+    new_worker: NewMachine,
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
 ) -> None:
     machine, _ = new_worker("--dead-after", "60")
-    print(f"made bad by {machine.worsen()}")
+    record_property("made bad by", machine.worsen())
     session = bb.session("chat")
     tasks = [await session.run(f"echo ran >>{tmp_path}/ran-{n}") for n in range(20)]
     for task in tasks:

@@ -1,6 +1,7 @@
 """X2, X10, E11: machines that are cut off from the database, in a network of their own."""
 
 import os
+from collections.abc import Callable
 
 import pytest
 
@@ -20,9 +21,11 @@ pytestmark = [pytest.mark.slow]
         "test_x10_a_wire_that_drops_and_delays_loses_and_doubles_nothing",
     ],
 )
-def test_x10_on_a_network(case: str) -> None:
+def test_x10_on_a_network(case: str, record_property: Callable[[str, object], None]) -> None:
     if os.geteuid() != 0:
         pytest.skip("LOUD: only root can run PostgreSQL and workers in networks of their own")
     if (reason := why_impossible()) is not None:
         pytest.skip(f"LOUD: no machine can be cut off here: {reason}")
-    run_apart(f"nodes/on_a_network.py::{case}", own_network=True)
+    for name, value in run_apart(f"nodes/on_a_network.py::{case}", own_network=True).items():
+        record_property(name, value)
+        print(f"{name} {value}")

@@ -30,8 +30,11 @@ from backburner.store.postgres.statements import Statements
 WRITERS = 0x42424E52
 """The advisory lock of whoever writes: "BBNR"."""
 
-OLDEST = 4
-"""The oldest format whose programs can work with the newest one."""
+OLDEST = 6
+"""The oldest format whose programs can work with the newest one: all that they ask the database for
+
+has to be there, and to mean the same.
+"""
 
 _SEEN = (
     f"SELECT to_regclass('{SCHEMA}.format') IS NOT NULL,"

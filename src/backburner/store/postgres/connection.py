@@ -119,6 +119,9 @@ _OF_ANOTHER_SESSION = (
 )
 """A statement that was prepared is not there, or one that was not is."""
 
+_LOOKS = 5
+"""Where others keep a pooler busy, up to one look in ten finds the session of before by chance."""
+
 _own_sessions: set[str] = set()
 """Addresses at which each connection was found to have a session of its own."""
 
@@ -126,22 +129,27 @@ _own_sessions: set[str] = set()
 def _refuse_shared_sessions(address: str, connection: Connection) -> None:
     """StoreUnusable where a pooler gives one session of the database to several connections.
 
-    What one has prepared, listens to or has locked is then found, or missed, by another. Where many
-    clients keep the pooler busy this may not show here; `explain` knows how it shows later.
+    What one has prepared, listens to or has set, its role too, is then found, or missed, by
+    another: tables seem to be missing, or to belong to somebody else.
     """
     if address in _own_sessions:
         return
     session = _session(connection)
     if session != connection.info.backend_pid:  # somebody is between
         with psycopg.connect(conninfo(address), autocommit=True) as other:
-            other.execute(b"BEGIN")  # from here on it has one for itself
-            if _session(other) == session or _session(connection) != session:
-                raise _shared_sessions()
+            for _ in range(_LOOKS):
+                other.execute(b"BEGIN", prepare=False)  # from here on it has one for itself
+                if _session(other) == session or _session(connection) != session:
+                    raise _shared_sessions()
+                other.execute(b"ROLLBACK", prepare=False)
+                if _session(connection) != session:  # a pooler gives first what it got last
+                    raise _shared_sessions()
     _own_sessions.add(address)
 
 
 def _session(connection: Connection) -> int:
-    (row,) = connection.execute(b"SELECT pg_backend_pid()").fetchall()
+    """Not prepared, as what is asked often is: a session of others may have that statement."""
+    (row,) = connection.execute(b"SELECT pg_backend_pid()", prepare=False).fetchall()
     return row[0]
 
 

@@ -44,11 +44,14 @@ def axe() -> str:
 
 @pytest.fixture
 def new_dashboard(home: Path, browser: Browser) -> Iterator[Callable[..., Dashboard]]:
-    """Serves the home of the test, with variables; what a page complains of fails the test."""
+    """Serves the home of the test, with variables; what a page complains of fails the test.
+
+    ``own`` is the folder with the token, where the record is not in that home.
+    """
     made: list[Dashboard] = []
 
-    def make(**variables: str) -> Dashboard:
-        made.append(Dashboard(home, browser, variables))
+    def make(own: Path = home, **variables: str) -> Dashboard:
+        made.append(Dashboard(own, browser, variables))
         return made[-1]
 
     yield make

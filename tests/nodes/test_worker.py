@@ -42,6 +42,19 @@ async def test_x10_a_command_runs_on_a_worker_and_its_output_is_read_here(
         break
 
 
+async def test_x10_what_wrote_nothing_to_its_log_has_an_empty_one_here_too(
+    shared: Backburner, new_worker: NewWorker
+) -> None:
+    new_worker()
+    session = shared.session("chat")
+    for command, stderr in (("echo only >&2", "only\n"), ("true", "")):
+        task = await session.run(command, separate_stderr=True)
+        await task.wait(timeout=60)
+        output = await task.output()
+        assert (output.text, output.stderr_text or "") == ("", stderr)
+        assert Path(task.document()["paths"]["log"]).read_bytes() == b""
+
+
 async def test_c4_a_python_function_runs_on_a_worker(
     shared: Backburner, new_worker: NewWorker
 ) -> None:

@@ -160,6 +160,22 @@ async def test_x9_a_stop_cancels_it_while_it_waits_for_its_next_try(
         assert len(await session.told()) == 1
 
 
+async def test_x9_between_its_tries_the_last_one_is_read_whatever_it_wrote_to(
+    shared_home: Path,
+) -> None:
+    async with Backburner.open(shared_home) as bb:
+        task = await bb.session("stderr").run(
+            'echo "try $BACKBURNER_ATTEMPT" >&2; exit 1', retries=9, separate_stderr=True
+        )
+
+        async def has_failed_twice() -> bool:
+            return (await task.refresh()).record.failures > 1 and await waits_for_its_time(task)
+
+        await wait_until_async(has_failed_twice)
+        await task.stop()
+        assert (await task.output()).stderr_text == f"try {task.record.failures}\n"
+
+
 async def test_x9_a_stop_while_it_runs_is_the_end(shared_home: Path) -> None:
     seconds = unique_seconds()
     async with Backburner.open(shared_home) as bb:

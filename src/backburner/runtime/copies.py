@@ -217,6 +217,8 @@ def _complete(folder: AttemptFolder, task: Task) -> None:
         return
     with _alone_in(folder):
         _own_mark(folder, task)
+        with open(folder.log, "ab"):
+            pass  # where nothing was written the record holds nothing
         for path in streams_of(folder).values():
             _bound(path, log_bounds(task.spec), final=True)
         ending = Ending(task.state, task.error, task.exit_code, task.summary, task.result)

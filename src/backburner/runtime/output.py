@@ -50,7 +50,7 @@ def attempt_with_output(home: Home, task: Task) -> int:
     """The present one; where that has not started, the last of those before it."""
     if task.started_at is None:
         for attempt in range(task.attempt, 1, -1):
-            if _measured(home.attempt(task.id, attempt).log)[0]:
+            if measure_output(home.attempt(task.id, attempt)).total:
                 return attempt
         return 1
     return task.attempt

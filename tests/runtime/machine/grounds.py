@@ -243,13 +243,13 @@ class SharedGround:
     async def files_of(self, task: Task) -> list[Files]:
         """A reader's copies, and those of the worker that ran it.
 
-        Where nothing was written there is no log to copy. A killed application may have left a
-        result that it could not put on record: nobody has its machine, so that is not looked at.
+        A killed application may have left a result that it could not put on record: nobody has its
+        machine, so that is not looked at.
         """
         await task.output()
         document = task.document()
         log, result = document["paths"]["log"], document["paths"]["result"]
-        assert log is not None or document["output"]["bytes"] == 0, task.record
+        assert log is not None, (task.record, "there is no output.log")
         assert result is not None, (task.record, "there is no result.json")
         folders = self.attempts(task.id, task.record.attempt)
         there = [(each.log, each.result) for each in folders if Path(each.result).exists()]

@@ -16,10 +16,13 @@ import psycopg
 from bench.peers.servers import server
 
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
-_STATEMENTS = (
-    "SELECT coalesce(sum(calls), 0) FROM pg_stat_statements s"
-    " JOIN pg_database d ON d.oid = s.dbid WHERE d.datname = current_database()"
+FROM_STATEMENTS = (
+    "FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid"
+    " WHERE d.datname = current_database()"
 )
+_STATEMENTS = f"SELECT coalesce(sum(calls), 0) {FROM_STATEMENTS}"
+WRITES = "INTO commitment|_at_once"
+"""What a writer says last: a commit, or the one statement that is a whole change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +93,11 @@ class Database:
         )
 
     def cpu_of(self, client: str, *, writing: bool | None = None) -> float:
-        """Of the connections that a client has at present; of those that write, or of the others.
-
-        What a writer has said last is a commit, or the one statement that is a whole change.
-        """
+        """Of the connections that a client has now; of those that write, or of the others."""
         found = self._connection.execute(
-            "SELECT pid, query ~ 'INTO commitment|_at_once' FROM pg_stat_activity"
+            "SELECT pid, query ~ %s FROM pg_stat_activity"
             " WHERE datname = %s AND application_name LIKE %s",
-            (self.name, client),
+            (WRITES, self.name, client),
         ).fetchall()
         total = 0.0
         for pid, writes in found:

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from bench.measure import Effort, percentile
+from bench.shared.database import FROM_STATEMENTS, WRITES
 from bench.shared.processes import CORES, Machine, own_s, started_s
 from bench.shared.sides import BYSTANDER, CALLERS, Ours, rate
 from bench.shared.workers import AT_ONCE
@@ -24,6 +25,7 @@ _LEAST = 0.1
 _ONE_PLACE = Shape(1, 1, one_machine=CORES)
 _CROWD = Shape(1, AT_ONCE, one_machine=CORES, bystanders=1)
 _SIZE = "SELECT pg_database_size(current_database())"
+_COMMITS = f"SELECT coalesce(sum(calls), 0)::float {FROM_STATEMENTS} AND query ~ '{WRITES}'"
 
 
 @dataclass(slots=True)
@@ -31,6 +33,8 @@ class Used:
     """Processor time while something went on, in seconds."""
 
     changes_s: float = 0.0
+    commits: float = 0.0
+    """Of changes; a number, and no time."""
     database_s: float = 0.0
     """With the changes."""
     workers_s: float = 0.0
@@ -58,6 +62,7 @@ async def watched(
         database = ours.database
         return [
             database.cpu_of("%", writing=True),
+            database.ask(_COMMITS),
             database.cost().cpu_s,
             sum(map(own_s, workers)),
             sum(map(started_s, workers)),
@@ -71,8 +76,8 @@ async def watched(
     after, machine = look(), Machine.now() - machine
     spent = [b - a for a, b in zip(before, after, strict=True)]
     (
-        used.changes_s, used.database_s, used.workers_s, used.jobs_s, used.bystander_s,
-        used.bystander_reads_s, used.caller_s,
+        used.changes_s, used.commits, used.database_s, used.workers_s, used.jobs_s,
+        used.bystander_s, used.bystander_reads_s, used.caller_s,
     ) = spent  # fmt: skip
     ours_alone = used.database_s + used.workers_s + used.jobs_s + used.bystander_s + used.caller_s
     used.cores = machine.left_for_us([ours_alone])
@@ -125,34 +130,43 @@ class _Round:
 
 
 def _fitted(costs: Costs, crowd: _Round, alone: _Round) -> Costs:
-    """What a task costs, and what a commit: so that the model uses what was used, in a crowd and
+    """What a task costs, and what a commit or a look: so that the model uses what was used, in a
 
-    one at a time. How many commits and looks there are in each the model says.
+    crowd and one at a time. Commits were counted; how many looks there are in each the model says.
     """
     many, single = crowd.in_the_model(costs), alone.in_the_model(costs)
-
-    def line(crowded: tuple[float, int], alone_: tuple[float, int]) -> tuple[float, float]:
-        """Of the task itself, and of each commit or look."""
-        few, much = crowded[1] / crowd.count, alone_[1] / alone.count
-        each = max(0.0, alone_[0] - crowded[0]) / max(_LEAST, much - few)
-        return max(0.0, crowded[0] - each * few), each
-
     here, there = crowd.used, alone.used
-    changes = line((here.changes_s, many.commits), (there.changes_s, single.commits))
-    worker = line((here.workers_s, many.looks), (there.workers_s, single.looks))
-    reads = line((here.database_s, many.looks), (there.database_s, single.looks))
+    looks = many.looks / crowd.count, single.looks / alone.count
+    task_changes, each_commit = _line(
+        (here.changes_s, there.changes_s), (here.commits, there.commits)
+    )
+    task_worker, each_look = _line((here.workers_s, there.workers_s), looks)
+    task_reads, each_look_reads = _line((here.database_s, there.database_s), looks)
     heard = max(1, many.heard) / crowd.count
     return replace(
         costs,
-        changes_s=changes[0],
-        commit_cpu_s=changes[1],
-        worker_s=worker[0],
-        look_s=worker[1],
-        reads_s=reads[0],
-        look_reads_s=reads[1],
-        bystander_s=min(worker[1], here.bystander_s / heard),
-        bystander_reads_s=min(reads[1], here.bystander_reads_s / heard),
+        changes_s=task_changes,
+        commit_cpu_s=each_commit,
+        worker_s=task_worker,
+        look_s=each_look,
+        reads_s=task_reads,
+        look_reads_s=each_look_reads,
+        bystander_s=min(each_look, here.bystander_s / heard),
+        bystander_reads_s=min(each_look_reads, here.bystander_reads_s / heard),
     )
+
+
+def _line(used: tuple[float, float], times: tuple[float, float]) -> tuple[float, float]:
+    """Of the task itself, and of each time: so that both are right, in a crowd and alone.
+
+    Where that says that a task gives something back, it is nothing, and the crowd is right: there
+    a database finds its limits.
+    """
+    (crowded, alone), (few, much) = used, times
+    each = max(0.0, alone - crowded) / max(_LEAST, much - few)
+    if each * few > crowded:
+        each = crowded / few
+    return crowded - each * few, each
 
 
 def _per_task(used: Used, count: int) -> Used:
@@ -160,6 +174,7 @@ def _per_task(used: Used, count: int) -> Used:
     reads_s = used.database_s - used.changes_s - used.bystander_reads_s
     return Used(
         changes_s=used.changes_s / count,
+        commits=used.commits / count,
         database_s=reads_s / count,
         workers_s=used.workers_s / count,
         jobs_s=used.jobs_s / count,
@@ -169,13 +184,9 @@ def _per_task(used: Used, count: int) -> Used:
     )
 
 
-def _few(effort: Effort) -> int:
-    return effort.count(60, quick=15)
-
-
 async def _one_at_a_time(effort: Effort, ours: Ours) -> tuple[_Round, float]:
     """With one place; and how many tasks there are a second."""
-    count = _few(effort)
+    count = effort.count(200, quick=15)
     with ours.workers(1, at_once=1) as (worker,):
         await rate(ours, 5, ours.command)
         async with watched(ours, [worker.pid]) as used:

@@ -46,3 +46,5 @@ def test_the_page_is_filled_from_the_rows(tmp_path: Path, monkeypatch: pytest.Mo
     block = re.compile(r"<!-- [a-z]+ -->.*?<!-- end -->", re.DOTALL)
     assert len(block.findall(after)) == 6
     assert block.sub("", after) == block.sub("", before)
+    heads = re.compile(r"^\|.*\|$(?=\n\| ---)", re.MULTILINE)
+    assert heads.findall(after) == heads.findall(before), "what is measured has changed: do it anew"

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from backburner.work.log.bounds import LogBounds
 from tests.cli.program import COMMAND, Program, Result
 from tests.nodes.conftest import NO_RECORD, NewWorker
 from tests.nodes.workers import WorkerProcess
 from tests.nursery import Nursery
+from tests.store.postgres.test_database import run
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow]
@@ -75,6 +77,29 @@ def test_x10_what_runs_is_followed_and_stopped_from_anywhere(
         assert backburner("ls", "--json").json[0]["output"]["bytes"] == 13
         assert backburner("stop", task).out == f"{task} canceled\n"
         assert following.end().code == 0
+
+
+def test_e6_who_follows_a_task_with_many_attempts_hears_each_and_the_record_keeps_one(
+    backburner: Careful, new_worker: NewWorker, tmp_path: Path, address: str
+) -> None:
+    new_worker()
+    command = (
+        f"echo x >> {tmp_path}/tries; n=$(wc -l < {tmp_path}/tries); yes $n | head -c 4000000;"
+        f" echo; echo try $n; until [ -e {tmp_path}/go$n ]; do sleep 0.05; done; [ $n = 3 ]"
+    )
+    task = backburner("run", "--retries", "2", "--", command).id
+    with backburner.started("logs", "-f", task) as following:
+        for attempt in (1, 2, 3):
+            following.read_until(f"try {attempt}")
+            ((held, last),) = run(
+                address,
+                "SELECT sum(length(data))::bigint, max(attempt) FROM mirror_piece",
+            )
+            assert last == attempt
+            assert 0 < int(str(held)) <= LogBounds().most + 2 * 64 * 1024
+            (tmp_path / f"go{attempt}").touch()
+        assert following.end().code == 0
+    assert backburner("logs", "-n", "1", task).out == "try 3\n"
 
 
 def test_x10_lines_schedules_tokens_and_wishes_lie_in_the_record(backburner: Careful) -> None:

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from backburner.model import clock
 from backburner.model.errors import StoreAway
 from backburner.model.events import EventKind
 from backburner.model.home import AttemptFolder, Home
+from backburner.model.order import Order
 from backburner.model.task import Task
 from backburner.runtime.copies import Copies
 from backburner.runtime.dead_nodes import take_over
@@ -59,6 +61,27 @@ class Node:
         LogBounder(self.folder.log, log_bounds(self.task.spec)).bound()
         await self.copier.copy(self.task)
 
+    async def tries_again(self) -> Task:
+        """The attempt fails, and the next one begins. Answers the task as it was in the first."""
+        before, due = self.task, clock.now() - 1
+        assert await self.store.fail_try(before.id, before.attempt, ENDINGS["exit"], due)
+        await self.store.let_in_due()
+        await self.store.take(Job(before.id, before.attempt + 1))
+        task = await self.store.claim(before.id, before.attempt + 1, PLACE)
+        assert task is not None
+        self.task, self.folder = task, self.home.attempt(task.id, task.attempt)
+        os.makedirs(self.folder.path)
+        return before
+
+    def attempts(self) -> dict[int, int]:
+        """Those of which the record holds output, and how much."""
+        rows = ask(
+            self.address,
+            "SELECT attempt, coalesce(sum(length(data)), 0)::bigint FROM mirror"
+            " LEFT JOIN mirror_piece USING (task, attempt, stream) GROUP BY attempt",
+        )
+        return {int(str(attempt)): int(str(kept)) for attempt, kept in rows}
+
     def pieces(self) -> dict[int, int]:
         """By place, the transaction that wrote each."""
         rows = ask(self.address, "SELECT at, xmin::text FROM mirror_piece")
@@ -75,7 +98,8 @@ async def node(tmp_path: Path) -> AsyncIterator[Node]:
 async def on_node(address: str, tmp_path: Path) -> AsyncGenerator[Node]:
     store = await open_node(address, "nd_1")
     spec = {"command": "x", "log": [HEAD, TAIL]}
-    await store.create(new_task("bg_talks", spec=spec), limit=PLENTY)
+    order = Order(retries=9)
+    await store.create(new_task("bg_talks", spec=spec, order=order), limit=PLENTY)
     await store.take(Job("bg_talks", 1))
     task = await store.claim("bg_talks", 1, PLACE)
     assert task is not None
@@ -211,6 +235,81 @@ async def test_e6_the_record_keeps_no_more_of_two_streams_than_of_one(
     assert kept.keys() == {"output", "stderr"}
     assert sum(kept.values()) <= LogBounds().most + 4 * 64 * 1024
     assert (await whole(node, tmp_path / "late")).endswith(lines(179_000, 180_000))
+
+
+async def test_e6_the_record_keeps_no_more_of_a_task_with_many_attempts_than_of_one(
+    node: Node, reader: Callable[[], Awaitable[bytes]], tmp_path: Path
+) -> None:
+    """And who reads has the last that has written, whatever those before it still say."""
+    most = HEAD + TAIL + 100 * 1024
+    for attempt in range(1, 5):
+        await node.writes(lines(attempt * 100_000, attempt * 100_000 + 60_000))
+        assert node.attempts().keys() == {attempt}
+        assert HEAD + TAIL <= node.attempts()[attempt] <= most
+        last = lines(attempt * 100_000 + 59_000, attempt * 100_000 + 60_000)
+        assert (await reader()).endswith(last)
+        before = await node.tries_again()
+        with open(node.home.attempt(before.id, before.attempt).log, "ab") as log:
+            log.write(b"late\n")
+        await node.copier.copy(before)
+        assert node.attempts().keys() == {attempt}
+        assert sum(node.attempts().values()) <= most
+    await node.writes(b"the last one\n")
+    for late in range(1, 5):
+        said = replace(node.task, attempt=late)
+        for copier in (node.copier, Copier(node.store, node.home, list, print)):
+            await copier.copy(said)
+            await copier.copy(said, last=True)
+    assert node.attempts() == {5: 13}
+    assert await reader() == b"the last one\n"
+    assert await whole(node, tmp_path / "late") == b"the last one\n"
+
+
+async def test_e6_until_an_attempt_writes_the_output_of_the_one_before_it_is_read(
+    node: Node, tmp_path: Path
+) -> None:
+    """Times of which nothing was copied are no output, and do not pile up either."""
+    await node.writes(b"first\n")
+    for _ in range(3):
+        await node.tries_again()
+        Path(node.folder.marks).write_bytes(b"1 2\n")
+        await node.writes(b"")
+        assert node.attempts() == {1: 6, node.task.attempt: 4}
+    due = clock.now() + clock.SECOND * 3600
+    assert await node.store.fail_try(node.task.id, node.task.attempt, ENDINGS["exit"], due)
+    assert await whole(node, tmp_path / "late") == b"first\n"
+
+
+async def test_e6_an_attempt_that_empties_its_log_leaves_nothing_of_those_before_it(
+    node: Node, reader: Callable[[], Awaitable[bytes]], tmp_path: Path
+) -> None:
+    for number in range(3):
+        await node.writes(lines(0, 60_000))
+        assert node.attempts().keys() == {node.task.attempt}
+        assert (await reader()).endswith(lines(59_000, 60_000))
+        os.truncate(node.folder.log, 0)
+        await node.writes(b"")
+        assert node.attempts() == {node.task.attempt: 0}
+        await node.writes(lines(0, number))
+        await node.tries_again()
+    await node.writes(b"last\n")
+    assert node.attempts() == {4: 5}
+    assert await whole(node, tmp_path / "late") == b"last\n"
+
+
+async def test_x2_what_a_crash_takes_of_an_attempt_that_has_begun_takes_nothing_for_good(
+    node: Node, tmp_path: Path
+) -> None:
+    """The copies of the one before it are there again with it, and go with the next copy."""
+    await node.writes(b"first\n")
+    await node.tries_again()
+    await node.writes(b"second\n")
+    ask(node.address, "DELETE FROM mirror")
+    first = "SELECT seq, 1, 'output' FROM task"
+    ask(node.address, f"INSERT INTO mirror (task, attempt, stream) {first}")
+    await node.writes(b"third\n")
+    assert node.attempts() == {2: 13}
+    assert await whole(node, tmp_path / "late") == b"second\nthird\n"
 
 
 @pytest.mark.slow

@@ -195,9 +195,9 @@ def _look(
 
 
 def _bounds(task: Task) -> LogBounds:
-    """Of each stream. A machine may keep more; the record, which all share, has about 1.5 MB of an
+    """Of each stream. A machine may keep more; the record, which all share, has about 1.5 MB of a
 
-    attempt, whether it has one stream or two.
+    task, whether that has one stream or two, and one attempt or many.
     """
     kept, usual = log_bounds(task.spec), LogBounds()
     share = 2 if task.spec.get("separate_stderr") else 1

@@ -31,7 +31,8 @@ class Written:
 def put_outputs(run: Statements, orders: Sequence[Written]) -> list[frozenset[str]]:
     """Of each the streams that the record has now: none of an attempt that is not the present one,
 
-    nor one of which it holds something else than was thought.
+    nor one of which it holds something else than was thought. Where an attempt begins to write,
+    what those before it have written goes.
     """
     streams = [(order, grown) for order in orders for grown in order.streams]
     growths = [grown for _, grown in streams]
@@ -43,6 +44,8 @@ def put_outputs(run: Statements, orders: Sequence[Written]) -> list[frozenset[st
     sinces = to_json([grown.before.total for grown in growths])
     if not all(grown.before.begun for grown in growths):
         run.rows("mirror_begin", **which, sinces=sinces)
+        if any(order.attempt > 1 for order in orders):
+            run.rows("mirror_forget", ids=which["ids"], attempts=which["attempts"])
     if any(grown.anew for grown in growths):
         run.rows("mirror_empty", **which, anew=to_json([grown.anew for grown in growths]))
     taken: dict[int, bytes] = {}

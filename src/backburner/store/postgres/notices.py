@@ -38,8 +38,8 @@ _SUBJECTS: Mapping[str, frozenset[Subject]] = {
     **dict.fromkeys(QUIET | _TOLD_BY_EVENTS | _OF_NO_CONCERN, frozenset[Subject]()),
     **dict.fromkeys(
         (
-            "mirror_begin", "mirror_empty", "mirror_take_back", "mirror_put", "mirror_drop",
-            "tasks_wrote", "artifacts_put", "artifacts_removed",
+            "mirror_begin", "mirror_forget", "mirror_empty", "mirror_take_back", "mirror_put",
+            "mirror_drop", "tasks_wrote", "artifacts_put", "artifacts_removed",
         ),
         frozenset({Subject.OUTPUT}),
     ),

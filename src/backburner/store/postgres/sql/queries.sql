@@ -1034,6 +1034,15 @@ WHERE w.since = 0
 ON CONFLICT DO NOTHING
 RETURNING task;
 
+-- name: mirror_forget
+-- Of earlier attempts all but the last that has written: of those nobody reads anything any more.
+DELETE FROM mirror m
+USING unnest(:ids::text[], :attempts::bigint[]) AS w (id, attempt), task t
+WHERE t.id = w.id AND t.attempt = w.attempt AND m.task = t.seq AND m.attempt < w.attempt
+  AND m.attempt IS DISTINCT FROM
+      (SELECT max(l.attempt) FROM mirror l WHERE l.task = t.seq AND l.stream <> 'marks')
+RETURNING m.attempt;
+
 -- name: mirror_empty
 -- The job has done so itself: what follows begins at its first byte again.
 WITH emptied AS (

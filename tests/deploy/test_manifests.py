@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from typer.main import get_command
 
 from backburner.cli.program import build
 from backburner.model.limits import DEFAULT_MAX_RUNTIME_S, Settings
+from backburner.store.postgres.footprint import APPLICATION, GATEWAY, PROGRAM, WORKER
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 MANIFESTS = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
@@ -99,6 +100,68 @@ def test_what_a_pod_refers_to_is_there() -> None:
                     assert ("Secret", each["valueFrom"]["secretKeyRef"]["name"]) in names, name
                 else:
                     assert "PASSWORD" not in each["name"], "a secret is in no manifest of a pod"
+
+
+_RESERVED = 3
+"""That PostgreSQL lets only superusers have, unless told otherwise."""
+_PROGRAMS = 4
+"""`migrate`, `token create`, `doctor`, and a command that starts another: each for a moment."""
+
+
+def _most_connections(words: list[str]) -> int:
+    found = dict(pair.split("=") for pair in words if "=" in pair)
+    return int(found.get("max_connections", 100))
+
+
+def _compose() -> tuple[int, list[tuple[list[str], int]]]:
+    """What its database lets in, and what goes on running there, how often: as its first lines say
+
+    that it is started.
+    """
+    services = compose()["services"]
+    scaled = dict(re.findall(r"--scale (\w+)=(\d+)", (DEPLOY / "compose.yaml").read_text()))
+    assert scaled.keys() == {"worker"}
+    ours = [
+        (service["command"], int(scaled.get(name, 1)))
+        for name, service in services.items()
+        if service["image"] == "backburner" and service["restart"] == "unless-stopped"
+    ]
+    return _most_connections(services["database"].get("command", [])), ours
+
+
+def _kubernetes() -> tuple[int, list[tuple[list[str], int]]]:
+    most, ours = 0, list[tuple[list[str], int]]()
+    for each in resources():
+        if each["kind"] in ("Deployment", "StatefulSet"):
+            (container,) = each["spec"]["template"]["spec"]["containers"]
+            if container["image"].startswith("postgres"):
+                most = _most_connections(container.get("args", []))
+            else:
+                ours.append((container["args"], each["spec"]["replicas"]))
+    return most, ours
+
+
+@pytest.mark.parametrize("described", [_compose, _kubernetes])
+def test_the_database_lets_in_all_that_there_is_also_while_it_is_replaced(
+    described: Callable[[], tuple[int, list[tuple[list[str], int]]]],
+) -> None:
+    """The old ones finish what they have for up to an hour, when the new ones are there already."""
+    most, ours = described()
+    takes = {"worker": WORKER, "serve": APPLICATION}
+    assert {words[0] for words, _ in ours} == takes.keys()
+    together = sum(takes[words[0]] * replicas for words, replicas in ours)
+    assert most >= 2 * together + _PROGRAMS * PROGRAM + _RESERVED
+
+
+def test_what_is_said_of_connections_is_so() -> None:
+    said = (DEPLOY.parent / "docs" / "upgrading.md").read_text()
+    named = {"program": PROGRAM, "server": APPLICATION, "gateway": GATEWAY, "worker": WORKER}
+    table = dict(re.findall(r"^\| (?:a|an|another) (\w+)\b[^|]*\| (\d+) \|", said, re.MULTILINE))
+    assert table == {name: str(most) for name, most in named.items()}
+    for path in (DEPLOY / "compose.yaml", DEPLOY / "kubernetes" / "postgres.yaml"):
+        text = path.read_text()
+        assert f"a worker has up to {WORKER} connections, a server {APPLICATION}:" in text.lower()
+        assert f"for each worker more, {2 * WORKER} more" in text.lower()
 
 
 def test_a_worker_has_the_time_to_drain() -> None:

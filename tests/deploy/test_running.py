@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests import postgres_server
 from tests.deploy.containers import (
     PASSWORD,
     Container,
@@ -25,16 +24,6 @@ DESCRIBED = {"compose": from_compose, "kubernetes": from_kubernetes}
 @pytest.fixture(params=DESCRIBED)
 def described(request: pytest.FixtureRequest) -> dict[str, Container]:
     return DESCRIBED[request.param]()
-
-
-@pytest.fixture
-def address() -> str:
-    """A database as the image of PostgreSQL makes one: its user may do anything."""
-    server = postgres_server.server()
-    database = server.create_empty()
-    if not server.run("SELECT 1 FROM pg_roles WHERE rolname = 'backburner'"):
-        server.run(f"CREATE ROLE backburner SUPERUSER LOGIN PASSWORD '{PASSWORD}'")
-    return database.replace("//test@", "//backburner@")
 
 
 @pytest.fixture

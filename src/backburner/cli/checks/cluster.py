@@ -13,6 +13,7 @@ from backburner.cli.place import Place
 from backburner.model.clock import format_duration
 from backburner.model.errors import BackburnerError
 from backburner.model.limits import Settings
+from backburner.store.postgres.footprint import APPLICATION, PROGRAM, WORKER
 from backburner.work.log.marks import byte_count
 
 if TYPE_CHECKING:
@@ -145,7 +146,8 @@ def _connections(server: "Server") -> Finding:
         "connections",
         Level.WARN,
         text,
-        "raise max_connections: a worker takes up to 30, a program 10",
+        f"raise max_connections: a worker takes up to {WORKER}, a server {APPLICATION}, a program"
+        f" {PROGRAM}",
         "one more program may not be let in",
     )
 

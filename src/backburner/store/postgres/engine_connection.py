@@ -21,6 +21,7 @@ from procrastinate.exceptions import ConnectorException
 from psycopg_pool import AsyncConnectionPool, PoolClosed
 
 from backburner.store.postgres.connection import ReadOnly, conninfo, is_lost, is_read_only, settings
+from backburner.store.postgres.footprint import ENGINE
 from backburner.store.postgres.listening import listening
 
 Answer = TypeVar("Answer")
@@ -66,7 +67,7 @@ class EngineConnection(procrastinate.PsycopgConnector):
             conninfo=conninfo(address),
             kwargs={"autocommit": True},
             min_size=1,
-            max_size=4,
+            max_size=ENGINE,
             timeout=_CONNECTS_S,
             reconnect_timeout=_CONNECTS_S,
         )

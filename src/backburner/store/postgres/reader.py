@@ -24,6 +24,7 @@ from backburner.store.postgres.connection import (
     explained,
     is_lost,
 )
+from backburner.store.postgres.footprint import READERS
 from backburner.store.postgres.migrations import is_current, migrated
 from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.texts import held
@@ -32,9 +33,6 @@ from backburner.store.record.leases import LeaseClock
 from backburner.store.record.transaction import Row
 
 Result = TypeVar("Result")
-
-_READERS = 4
-"""Connections that one process reads through at once; more wait."""
 
 _AGAIN_S = 0.1
 
@@ -108,7 +106,7 @@ class Readers:
     def __init__(self, address: str, leases: LeaseClock) -> None:
         self._address = address
         self._leases = leases
-        self._threads = ThreadPoolExecutor(_READERS, "backburner-reader")
+        self._threads = ThreadPoolExecutor(READERS, "backburner-reader")
         self._own = threading.local()
         self._all: set[Reader] = set()
         self._closed = False

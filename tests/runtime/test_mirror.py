@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,7 @@ from backburner.runtime.mirror import Copier
 from backburner.runtime.output import read_task_bytes, read_task_output
 from backburner.runtime.scribe import insist
 from backburner.store.engine import Job
+from backburner.store.postgres.mirror import Mirrored
 from backburner.store.postgres.node import NodeStore, open_node
 from backburner.store.postgres.pieces import Held
 from backburner.store.protocol import Facts, Output
@@ -278,6 +280,28 @@ async def test_e6_until_an_attempt_writes_the_output_of_the_one_before_it_is_rea
     due = clock.now() + clock.SECOND * 3600
     assert await node.store.fail_try(node.task.id, node.task.attempt, ENDINGS["exit"], due)
     assert await whole(node, tmp_path / "late") == b"first\n"
+
+
+async def test_x10_what_a_reader_has_of_the_attempt_before_is_not_sent_again(
+    node: Node, reader: Callable[[], Awaitable[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[int] = []
+    ask_for = node.store.outputs
+
+    async def counted(*asked: Any) -> list[Mirrored]:
+        found = await ask_for(*asked)
+        sent.append(sum(len(data) for each in found for _, data in each.pieces))
+        return found
+
+    monkeypatch.setattr(node.store, "outputs", counted)
+    await node.writes(lines(0, 1000))
+    await reader()
+    await node.tries_again()
+    for _ in range(2):
+        await reader()
+    await node.writes(b"second\n")
+    assert await reader() == b"second\n"
+    assert sent == [len(lines(0, 1000)), 0, 0, len(b"second\n")]
 
 
 async def test_e6_an_attempt_that_empties_its_log_leaves_nothing_of_those_before_it(

@@ -104,7 +104,7 @@ class Ending:
 
     def _may_be(self) -> bool:
         """Whether a named constructor could have made it."""
-        said = [self.summary, self.error.message if self.error else None]
+        said: list[object] = [self.summary, self.error.message if self.error else None]
         if not all(isinstance(text, str | None) for text in said):
             return False
         match self.state:

@@ -58,20 +58,23 @@ class Copies:
             await asyncio.to_thread(_complete, folder, task)
 
     def _had(self, task: Task) -> list[Version]:
-        attempts = range(1, task.attempt + 1) if task.started_at is None else (task.attempt,)
+        """Of the last attempt that has written, as far as it is known here, and of those after."""
         found: list[Version] = []
-        for attempt in attempts:
+        for attempt in range(task.attempt, 0, -1):
             folder = self._home.attempt(task.id, attempt)
             mark = _mark_of(folder)
             if mark is None or mark["task"] != task.seq:
                 continue
             with contextlib.suppress(OSError):
                 os.utime(folder.path)  # somebody looks at them
-            found += [
+            had = [
                 Version(attempt, stream, mark["streams"][stream], measure(path)[0])
                 for stream, path in streams_of(folder).items()
                 if stream in mark["streams"]
             ]
+            found += had
+            if any(each.stream != "marks" for each in had):
+                break
         return found
 
     def _take(self, task: Task, output: Mirrored) -> bool:

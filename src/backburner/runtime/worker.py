@@ -6,8 +6,7 @@ also when the disk is full for a while.
 """
 
 import asyncio
-import contextlib
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from backburner.model import clock
@@ -15,32 +14,25 @@ from backburner.model.ending import Ending
 from backburner.model.errors import StoreError
 from backburner.model.events import EventKind
 from backburner.model.home import AttemptFolder, Home
-from backburner.model.limits import DEFAULT_GRACE_S, Settings
+from backburner.model.limits import Settings
 from backburner.model.states import ErrorKind, State
 from backburner.model.task import Task
-from backburner.runtime.allowance import witnesses
 from backburner.runtime.answers import hand_on
-from backburner.runtime.attendant import Attendant, attending, conclude
 from backburner.runtime.closing import Closing
+from backburner.runtime.escort import Escort
 from backburner.runtime.fencing import Attempt, Fencing
-from backburner.runtime.job import Job, ending_of
+from backburner.runtime.job import Job
 from backburner.runtime.launches import OwnLaunch, discard_unneeded, launch_of
-from backburner.runtime.logwatch import LogWatch, WatchedLog
+from backburner.runtime.logwatch import LogWatch
 from backburner.runtime.ordering import (
-    is_tried_again,
     what_keeps_it,
 )
-from backburner.runtime.output import measure_output
-from backburner.runtime.report import Drain, Reporter
 from backburner.runtime.scribe import Entry, Scribe
 from backburner.runtime.starting import Starter
 from backburner.runtime.unstarted import leave_result
-from backburner.runtime.verdict import verdicts
-from backburner.runtime.watching.attendants import watchers
-from backburner.runtime.watching.ledger import Ledger
 from backburner.store.news import News
-from backburner.store.protocol import Facts, Store
-from backburner.work import handover, shell
+from backburner.store.protocol import Store
+from backburner.work import handover
 from backburner.work.process import condition
 from backburner.work.process.identity import boot_id
 from backburner.work.process.tree import Tree
@@ -78,6 +70,15 @@ class ProcessWorker:
         self._logs.on_loss(home.database, self._bell.set)  # the keeper then looks for its home
         self._starter = Starter(home, cgroups=settings.cgroups)
         self._closing = Closing(store, home, self._scribe, self._starter.release, report)
+        self._escort = Escort(
+            store,
+            home,
+            self._logs,
+            self._scribe,
+            self._closing,
+            release=self._starter.release,
+            report=report,
+        )
         self._fencing = Fencing(home, self._starter.tree, report)
         self._waiting = self._tidy = self._closed = False
         self.own_launch: OwnLaunch = lambda _: None
@@ -271,7 +272,7 @@ class ProcessWorker:
             if begun is not None and not begun.done():
                 begun.set_result(isinstance(found, Job))
         if isinstance(found, Job):
-            await self._see_to_end(found)
+            await self._escort.to_end(found)
         elif found is not None and begun is None:
             await self._closing.refuse(task, found)
 
@@ -316,10 +317,10 @@ class ProcessWorker:
     async def _adopt(self, task: Task) -> None:
         assert task.place is not None
         if task.place.boot_id != boot_id():
-            await self._adopt_after_reboot(task)
+            await self._escort.end_after_reboot(task)
             return
         if task.state.terminal:
-            await self._linger(self._job(task, pid=None, ours=False))
+            await self._escort.until_gone(self._job(task, pid=None, ours=False))
             return
         folder = self._home.attempt(task.id, task.attempt)
         found = condition.inspect(folder)
@@ -340,31 +341,7 @@ class ProcessWorker:
         job = self._job(task, pid=pid, ours=False)
         # Beside, and not before: on a full disk its limits hold and its log is cut all the same.
         self._scribe.note_beside(task, EventKind.ADOPTED)
-        await self._see_to_end(job)
-
-    async def _adopt_after_reboot(self, task: Task) -> None:
-        if task.state.terminal:
-            await self._scribe.insist(
-                lambda: self._store.note(
-                    task.id, task.attempt, EventKind.LEFTOVERS, Facts(leftovers=0)
-                )
-            )
-            return
-        folder = self._home.attempt(task.id, task.attempt)
-        found = condition.inspect(folder)
-        ending = (
-            ending_of(found)
-            if isinstance(found, condition.Ended | condition.Settled)
-            else Ending.failed(ErrorKind.ORPHANED, "the machine was restarted while it ran")
-        )
-        observers = self._observers(task, folder, list, adopted=True)
-        attendants = (*verdicts(task, folder), *observers)
-        ending = await conclude(attendants, ending, self._report)
-        if is_tried_again(task, ending):
-            if await self._closing.fail_try(task, ending):
-                return
-            ending = Ending.canceled()
-        await self._closing.finish(task, ending, output=measure_output(folder))
+        await self._escort.to_end(job)
 
     def _job(self, task: Task, *, pid: int | None, ours: bool) -> Job:
         assert task.place is not None
@@ -375,82 +352,6 @@ class ProcessWorker:
         if not ours or not self._store.tells or task.id in self._early:
             self._bell.set()  # a stop that came while it was starting is heard now
         return job
-
-    # To the end
-
-    async def _see_to_end(self, job: Job) -> None:
-        task = job.task
-        with self._watching_log(job) as log:
-            attendants = self._attendants(job)
-            log.attendants = attendants
-            async with attending(attendants, self._report):
-                ending = await job.until_over()
-            ending = await conclude(attendants, ending, self._report)
-            again = is_tried_again(task, ending)
-            if again:  # what this attempt has left behind would be in the way of the next
-                await job.end_tree(DEFAULT_GRACE_S)
-            leftovers = await job.leftovers()
-            if leftovers:
-                log.look()
-            else:
-                job.tree.dissolve()
-                self._logs.remove(log)  # trims it, before the record says how much there is
-            if again:
-                if await self._closing.fail_try(task, ending):
-                    return
-                ending = Ending.canceled()  # it would have gone on
-            await self._closing.finish(task, ending, output=log.output, leftovers=leftovers)
-        if leftovers:
-            await self._linger(job)
-
-    def _attendants(self, job: Job) -> Sequence[Attendant]:
-        """Who goes with this job."""
-        return (
-            *verdicts(job.task, job.folder),
-            *witnesses(job.task, job.folder),
-            *self._observers(job.task, job.folder, job.tree.members, adopted=not job.ours),
-        )
-
-    def _observers(
-        self,
-        task: Task,
-        folder: AttemptFolder,
-        processes: Callable[[], Sequence[int]],
-        *,
-        adopted: bool,
-    ) -> Sequence[Attendant]:
-        """Those that read what a job has written, also of one that did not outlive a reboot."""
-        ledger = Ledger(self._store, task, self._scribe.insist, adopted=adopted)
-        reporter = Reporter(self._store, task, folder, self._report)
-        return (reporter, *watchers(ledger, folder, processes))
-
-    async def _linger(self, job: Job) -> None:
-        """The task has ended, and processes of it have not: watch those, and their output."""
-        task = job.task
-        with self._watching_log(job) as log:
-            log.attendants = (Drain(job.folder),)
-            await job.until_gone()
-        job.tree.dissolve()
-        self._starter.release(task.place)
-        output = log.output
-        await self._scribe.insist(
-            lambda: self._store.note(
-                task.id, task.attempt, EventKind.LEFTOVERS, Facts(leftovers=0, output=output)
-            )
-        )
-
-    @contextlib.contextmanager
-    def _watching_log(self, job: Job) -> Generator[WatchedLog]:
-        spec = job.task.spec
-        apart = bool(spec.get("separate_stderr"))
-        bounds = shell.log_bounds(spec)
-        log = WatchedLog(job.folder, job.task.attempt, bounds, separate_stderr=apart)
-        self._logs.add(log)
-        try:
-            yield log
-        finally:
-            self._logs.remove(log)
-            job.let_go()
 
 
 def _attempt_of(task: Task) -> Attempt:

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from hypothesis import settings
 
-from tests import leftovers, postgres_server
+from tests import leftovers, pgbouncer, postgres_server
 from tests import nursery as nurseries
 from tests.nursery import Nursery
 from tests.waiting import wait_until
@@ -83,8 +83,9 @@ def nothing_outlives_the_run(tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture(scope="session", autouse=True)
 def no_database_outlives_the_run() -> Iterator[None]:
-    """Where a test has asked for one."""
+    """Where a test has asked for one, or for a pooler before it."""
     yield
+    pgbouncer.close()
     postgres_server.close()
 
 

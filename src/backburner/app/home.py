@@ -131,7 +131,8 @@ class Backburner:
 
         with contextlib.suppress(OSError):  # what needs the folder says so
             os.makedirs(self.home.root, mode=0o700, exist_ok=True)
-        self._shared = shared = await open_node(self.home.address, self.known_as or new_worker_id())
+        name, pooler = self.known_as or new_worker_id(), self.settings.pooler
+        self._shared = shared = await open_node(self.home.address, name, pooler=pooler)
         return shared
 
     async def _keep_watch(self) -> None:

@@ -109,6 +109,9 @@ class Settings:
     """Where the artifacts of a shared record lie, for all its machines: `file:///srv/artifacts`,
     `s3://bucket/folder`, or another address of fsspec. None: they stay where the task ran, as those
     of a home folder always do."""
+    pooler: str = ""
+    """The address of a pooler in transaction mode before the database of a shared record: all that
+    is read goes over it, so that a program has few connections to the database itself."""
     retention_s: float = 30 * 86400.0
     """E12: finished tasks are kept this long."""
     max_size: int = 0

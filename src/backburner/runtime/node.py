@@ -248,8 +248,8 @@ async def work(
     try:
         held = leave_address(home)
         if place.may_be_a_copy:
-            await _be_the_only_one(home, place, settings.dead_after_s, report)
-        store = await _opened(home, place, report)
+            await _be_the_only_one(home, place, settings, report)
+        store = await _opened(home, place, settings, report)
         node = Node(store, home, settings, terms=terms, programs=programs, report=report)
         try:
             async with contextlib.AsyncExitStack() as open_now:
@@ -267,14 +267,16 @@ async def work(
         place.close()
 
 
-async def _opened(home: Home, place: NodeHome, report: Callable[[str], None]) -> NodeStore:
+async def _opened(
+    home: Home, place: NodeHome, settings: Settings, report: Callable[[str], None]
+) -> NodeStore:
     """The record, for the node of this folder: jobs may depend on one that comes back, and they go
 
     on meanwhile. Who has never had it open may have been told a wrong address.
     """
 
     async def open_it() -> NodeStore:
-        return await open_node(home.address, place.name, carries_out=True)
+        return await open_node(home.address, place.name, pooler=settings.pooler, carries_out=True)
 
     if place.knows_its_record:
         found = await insist(partial(_or_why_not, open_it), report)
@@ -297,10 +299,11 @@ async def _or_why_not(open_it: Callable[[], Awaitable[NodeStore]]) -> NodeStore 
 
 
 async def _be_the_only_one(
-    home: Home, place: NodeHome, silent_s: float, report: Callable[[str], None]
+    home: Home, place: NodeHome, settings: Settings, report: Callable[[str], None]
 ) -> None:
     """Under another name, where a machine that lives has this one."""
-    store = await _opened(home, place, report)
+    silent_s = settings.dead_after_s
+    store = await _opened(home, place, settings, report)
     try:
         while not await _is_elsewhere(store, report):
             if await insist(lambda: store.take_name(place.holder, silent_s), report):

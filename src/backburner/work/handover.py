@@ -32,9 +32,9 @@ from backburner.work.sealing import seal, unseal
 _BLOCK = 4096
 _LEFT_AT = "left_at"
 _GIVEN = "given"
-_OF_A_WORKER = ("BACKBURNER_DATABASE", "PGPASSWORD")
+_OF_A_WORKER = ("BACKBURNER_DATABASE", "BACKBURNER_POOLER", "PGPASSWORD")
 """How it gets to the record, which is not for what it starts."""
-_ADDRESSES = ("BACKBURNER_HOME", "BACKBURNER_DATABASE")
+_ADDRESSES = ("BACKBURNER_HOME", "BACKBURNER_DATABASE", "BACKBURNER_POOLER")
 _BEGIN = b"\x01"
 """Opens a piece: then the task's id and a line of JSON, which escapes control characters, so that
 no later block of a piece looks like the first."""

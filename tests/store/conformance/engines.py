@@ -8,7 +8,7 @@ from typing import Protocol
 from backburner.store.postgres import store as postgres
 from backburner.store.protocol import Store
 from backburner.store.sqlite.store import open_store
-from tests import postgres_server
+from tests import pgbouncer, postgres_server
 from tests.store.raw import check_file
 
 
@@ -67,4 +67,24 @@ class PostgresEngine:
         await asyncio.to_thread(postgres_server.server().give_back, address)
 
 
-ENGINES: dict[str, Engine] = {"sqlite": SqliteEngine(), "postgres": PostgresEngine()}
+class PooledEngine(PostgresEngine):
+    """The same, read over a pooler in transaction mode; its address follows the record's."""
+
+    share = 0.05
+
+    async def create(self, folder: Path) -> str:
+        address = await super().create(folder)
+        return f"{address} {pgbouncer.shared(address)}"
+
+    async def open(self, address: str) -> Store:
+        return await postgres.open_store(*address.split())
+
+    async def drop(self, address: str) -> None:
+        await super().drop(address.split(maxsplit=1)[0])
+
+
+ENGINES: dict[str, Engine] = {
+    "sqlite": SqliteEngine(),
+    "postgres": PostgresEngine(),
+    "postgres-pooled": PooledEngine(),
+}

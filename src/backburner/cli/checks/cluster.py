@@ -11,6 +11,7 @@ from backburner.cli.checks.nodes import examine_nodes
 from backburner.cli.checks.record import shape_finding
 from backburner.cli.place import Place
 from backburner.model.clock import format_duration
+from backburner.model.database import without_password
 from backburner.model.errors import BackburnerError
 from backburner.model.limits import Settings
 from backburner.store.postgres.footprint import APPLICATION, PROGRAM, WORKER
@@ -49,6 +50,8 @@ def examine_cluster(at: Place) -> Iterator[Finding]:
     except BackburnerError as error:
         yield Finding("database", Level.FAIL, f"{at.home.shown}: {error.message}", error.remedy)
         return
+    if (pooler := Settings.from_environment().pooler) != "":
+        yield _pooler(at, pooler)
     yield _folder(at)
     yield _artifacts()
 
@@ -150,6 +153,18 @@ def _connections(server: "Server") -> Finding:
         f" {PROGRAM}",
         "one more program may not be let in",
     )
+
+
+def _pooler(at: Place, pooler: str) -> Finding:
+    from backburner.store.postgres.pooler import check_pooler
+
+    try:
+        check_pooler(at.home.address, pooler)
+    except BackburnerError as error:
+        return Finding(
+            "pooler", Level.FAIL, error.message, error.remedy, "programs and workers do not start"
+        )
+    return Finding("pooler", Level.OK, f"{without_password(pooler)}, over which all is read")
 
 
 def _folder(at: Place) -> Finding:

@@ -55,6 +55,13 @@ _SETTINGS = {
     # The promise says: on disk.
     "synchronous_commit": "on",
 }
+_OF_A_LOOK = (
+    "search_path",
+    "idle_in_transaction_session_timeout",
+    "statement_timeout",
+    "jit",
+    "timezone",
+)
 _LINE = {
     "connect_timeout": 5,
     "keepalives_idle": 5,
@@ -94,6 +101,12 @@ def settings(address: str, **more: str) -> bytes:
     return "; ".join(f"SET {name} = '{value}'" for name, value in both.items()).encode()
 
 
+def settings_of_a_look() -> bytes:
+    """What a transaction that only reads wants of a session that may be another one next time."""
+    chosen = (f"set_config('{name}', '{_SETTINGS[name]}', true)" for name in _OF_A_LOOK)
+    return f"SELECT {', '.join(chosen)}".encode()
+
+
 def connect(address: str, **more: str) -> Connection:
     """A connection that commits by itself, unless a transaction is begun.
 
@@ -106,6 +119,18 @@ def connect(address: str, **more: str) -> Connection:
     except BaseException:
         connection.close()
         raise
+    return _adapted(connection)
+
+
+def connect_pooled(address: str) -> Connection:
+    """The same through a pooler, which may lead each transaction to another session: nothing is set
+
+    or prepared for longer.
+    """
+    return _adapted(psycopg.connect(conninfo(address), autocommit=True, prepare_threshold=None))
+
+
+def _adapted(connection: Connection) -> Connection:
     # One type for each kind of value: else a statement is planned anew for each size of number,
     # and what a text is compared with would be checked as if it were to be written.
     connection.adapters.register_dumper(int, Int8Dumper)
@@ -156,7 +181,8 @@ def _session(connection: Connection) -> int:
 def _shared_sessions() -> StoreUnusable:
     return StoreUnusable(
         "a pooler in transaction mode is between this program and the database",
-        remedy="connect to the database itself, or to a pool in session mode (pool_mode=session)",
+        remedy="connect to the database itself, or to a pool in session mode (pool_mode=session);"
+        " a pool of transactions is for reading: BACKBURNER_POOLER=postgresql://…",
     )
 
 

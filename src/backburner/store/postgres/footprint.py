@@ -9,6 +9,8 @@ everybody, and one for what one owner may see."""
 ENGINE = 4
 """Of the engine's worker: it fetches, says that it lives, and closes jobs, of which many may end at
 once; more wait."""
+READS = 2 * READERS
+"""So many fewer it has where it reads over a pooler; there it has one for each thread."""
 _EAR = 1
 """That listens, for all that one event loop has open."""
 _WRITER = 1
@@ -17,7 +19,7 @@ _CLAIMER = 1
 _SOLE = 1
 """Holds the lock by which it is the only one."""
 
-_RECORD = _WRITER + 2 * READERS
+_RECORD = _WRITER + READS
 _STATION = _RECORD + _CLAIMER + ENGINE
 
 PROGRAM = _EAR + _RECORD

@@ -30,9 +30,9 @@ from backburner.store.postgres.claiming import Claimer, NotAnswered
 from backburner.store.postgres.connection import Connection
 from backburner.store.postgres.engine import TASK, Procrastinate
 from backburner.store.postgres.inputs import Piece
-from backburner.store.postgres.migrations import opened
+from backburner.store.postgres.pooler import Pooler
 from backburner.store.postgres.statements import Statements
-from backburner.store.postgres.store import PostgresStore
+from backburner.store.postgres.store import PostgresStore, opened_with
 from backburner.store.protocol import Facts, Output
 from backburner.store.record import transaction
 from backburner.store.record.claims import CLAIMS, Claim, Claimed
@@ -82,8 +82,10 @@ def _give_back(run: transaction.Statements, job: Job) -> bool:
 class NodeStore(PostgresStore):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
-    def __init__(self, address: str, connection: Connection, node: str) -> None:
-        super().__init__(address, connection)
+    def __init__(
+        self, address: str, connection: Connection, pooler: Pooler | None = None, *, node: str
+    ) -> None:
+        super().__init__(address, connection, pooler)
         self.address = address
         self._node = node
         self._where = {"node": node, "machine": socket.gethostname()}
@@ -360,12 +362,14 @@ class NodeStore(PostgresStore):
         return [to_task(row) for row in rows]
 
 
-async def open_node(address: str, node: str, *, carries_out: bool = False) -> NodeStore:
-    """The record, for the node of this name.
+async def open_node(
+    address: str, node: str, *, pooler: str = "", carries_out: bool = False
+) -> NodeStore:
+    """The record, for the node of this name; read over the ``pooler``, where there is one.
 
     One that ``carries_out`` writes all the time: StoreAway where it could only read.
     """
-    connection = await asyncio.to_thread(opened, address, writes=carries_out)
-    store = NodeStore(address, connection, node)
+    connected = await asyncio.to_thread(opened_with, address, pooler, writes=carries_out)
+    store = NodeStore(address, *connected, node=node)
     await store.begun()
     return store

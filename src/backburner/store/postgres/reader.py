@@ -23,9 +23,11 @@ from backburner.store.postgres.connection import (
     explain,
     explained,
     is_lost,
+    settings_of_a_look,
 )
 from backburner.store.postgres.footprint import READERS
 from backburner.store.postgres.migrations import is_current, migrated
+from backburner.store.postgres.pooler import Pooler
 from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.texts import held
 from backburner.store.record import reading
@@ -77,6 +79,35 @@ class TenantReader(Reader):
         return self._statements.rows(name, **values)
 
 
+class PooledReader(Reader):
+    """The same through a pooler: each look is a transaction, which says itself for whom it is."""
+
+    _owner: str | None = None
+
+    def look(self, read: Callable[[reading.Reader], Result], owner: str | None) -> Result:
+        """Carry out a read, of one owner or of all."""
+        run, self._owner = self._statements, owner
+        run.begin(settings_of_a_look())
+        run.act_for(owner)
+        try:
+            found = read(self)
+        except psycopg.Error:
+            raise  # the connection goes
+        except BaseException:
+            run.roll_back()
+            raise
+        run.commit()
+        return found
+
+    def _rows(self, name: str, /, **values: Any) -> list[Row]:
+        if name not in _OF_EVERYONE:
+            return super()._rows(name, **values)
+        self._statements.act_for(None)
+        rows = super()._rows(name, **values)
+        self._statements.act_for(self._owner)
+        return rows
+
+
 class Glancer(Reader):
     """One for a program that asks once and ends: failures come in our words."""
 
@@ -103,9 +134,11 @@ def reader_if_current(address: str) -> Glancer | None:
 class Readers:
     """As many as are needed at once."""
 
-    def __init__(self, address: str, leases: LeaseClock) -> None:
+    def __init__(self, address: str, leases: LeaseClock, pooler: Pooler | None = None) -> None:
+        """Over the ``pooler``, where there is one."""
         self._address = address
         self._leases = leases
+        self._pooler = pooler
         self._threads = ThreadPoolExecutor(READERS, "backburner-reader")
         self._own = threading.local()
         self._all: set[Reader] = set()
@@ -129,6 +162,8 @@ class Readers:
 
     def _read(self, read: Callable[[reading.Reader], Result], owner: str | None) -> Result:
         try:
+            if self._pooler is not None:
+                return self._pooled_reader(self._pooler).look(read, owner)
             return read(self._reader() if owner is None else self._tenant_reader(owner))
         except psycopg.Error:
             self._forget()
@@ -150,9 +185,16 @@ class Readers:
         reader.owner = owner
         return reader
 
+    def _pooled_reader(self, pooler: Pooler) -> PooledReader:
+        reader: PooledReader | None = getattr(self._own, "pooled", None)
+        if reader is None:
+            reader = self._own.pooled = PooledReader(pooler.connect(), self._leases)
+            self._all.add(reader)
+        return reader
+
     def _forget(self) -> None:
-        """Both: the one reads through the other."""
-        for name in ("reader", "tenant"):
+        """All of this thread: one may read through another."""
+        for name in ("reader", "tenant", "pooled"):
             reader: Reader | None = getattr(self._own, name, None)
             if reader is not None:
                 setattr(self._own, name, None)

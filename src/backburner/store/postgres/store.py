@@ -14,6 +14,7 @@ from backburner.store.postgres.inputs import Inputs
 from backburner.store.postgres.migrations import opened
 from backburner.store.postgres.mirror import Mirror
 from backburner.store.postgres.nodes import Nodes
+from backburner.store.postgres.pooler import Pooler
 from backburner.store.postgres.reader import Readers
 from backburner.store.postgres.secrets import Secrets
 from backburner.store.postgres.wake import Listener
@@ -28,12 +29,12 @@ Result = TypeVar("Result")
 class PostgresStore(Record, Mirror, Nodes, Inputs, Attachments, Secrets):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
-    def __init__(self, address: str, connection: Connection) -> None:
+    def __init__(self, address: str, connection: Connection, pooler: Pooler | None = None) -> None:
         """The record is of the newest shape. `open_store` is the way in."""
         clock = DatabaseClock()
         self._leases = clock
         super().__init__()
-        self._readers = Readers(address, clock)
+        self._readers = Readers(address, clock, pooler)
         self._writer = self._commits = Writer(
             address, connection, clock, self._changed, admission(Procrastinate())
         )
@@ -88,8 +89,20 @@ class PostgresStore(Record, Mirror, Nodes, Inputs, Attachments, Secrets):
         await asyncio.to_thread(self._readers.close)
 
 
-async def open_store(address: str) -> PostgresStore:
+def opened_with(
+    address: str, pooler: str, *, writes: bool = False
+) -> tuple[Connection, Pooler | None]:
+    """A connection to the record, of the newest shape, and what it is read over, if anything."""
+    connection = opened(address, writes=writes)
+    try:
+        return connection, Pooler(pooler, connection) if pooler else None
+    except BaseException:
+        connection.close()
+        raise
+
+
+async def open_store(address: str, pooler: str = "") -> PostgresStore:
     """The store in this database, brought to the newest shape."""
-    store = PostgresStore(address, await asyncio.to_thread(opened, address))
+    store = PostgresStore(address, *await asyncio.to_thread(opened_with, address, pooler))
     await store.begun()
     return store

@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import errno
-from collections.abc import AsyncGenerator
+import math
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,14 @@ from backburner.model.limits import Settings
 from backburner.model.node import Node, NodeKind
 from backburner.model.states import ErrorKind, State
 from backburner.model.task import Place, Task
+from backburner.runtime.contact import Contact
+from backburner.runtime.dead_nodes import see_to_the_dead
 from backburner.runtime.feed import Feed
 from backburner.runtime.node import Node as Worker
 from backburner.runtime.node import Programs, Terms
 from backburner.runtime.station import Station
 from backburner.runtime.worker import ProcessWorker
-from backburner.store.engine import Job
+from backburner.store.engine import Job, Silence
 from backburner.store.postgres.node import NodeStore, open_node
 from backburner.work.process import condition
 from backburner.work.process.condition import BLANK
@@ -85,6 +88,46 @@ async def test_x2_what_is_with_another_machine_by_now_is_not_ended_by_one_that_c
     await worker.close()
     await one.close()
     await other.close()
+
+
+@pytest.mark.parametrize("began", [True, False], ids=["begun", "taken"])
+async def test_e11_what_one_look_gives_to_a_machine_that_lives_no_other_look_takes_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, began: bool
+) -> None:
+    """Two programs have seen it with a dead machine, and the second comes to it a moment later."""
+    address = postgres_server.server().create()
+    lost, lives, slow = [await open_node(address, f"nd_{number}") for number in range(3)]
+    job = Job("bg_given", 1)
+    await lost.create(new_task(job.task, spec={"command": "x", "log": [1, 1]}), limit=PLENTY)
+    run(address, "SELECT procrastinate_fetch_job_v2(NULL, NULL)")
+    assert await lost.take(job) is not None
+    seen = await slow.silent(0, math.inf)
+    assert [(each.job, each.node) for each in seen] == [(job, "nd_0")]
+
+    async def saw(*_: float) -> list[Silence]:
+        return seen
+
+    for look in (lost, slow):
+        monkeypatch.setattr(look, "silent", saw)
+    home = Home(tmp_path, address)
+    await see_to_the_dead(lost, home, AtOnce(0, lambda: 0), (), print)
+    assert await lives.take(job) is not None
+    if began:
+        place = Place(boot_id(), clock.boot_now(), 4711)
+        assert await lives.claim(job.task, job.attempt, place) is not None
+    await see_to_the_dead(slow, home, AtOnce(0, lambda: 0), (), print)
+    task = await get(slow, job.task)
+    assert (task.state, task.attempt) == (State.RUNNING if began else State.QUEUED, 1)
+    assert [each.id for each in await lives.kept()] == [job.task]
+    for each in (lost, lives, slow):
+        await each.close()
+
+
+class AtOnce(Contact):
+    """Whoever was seen silent is dead."""
+
+    def dead(self, silent: Sequence[Silence]) -> list[Silence]:
+        return list(silent)
 
 
 class Unfit:

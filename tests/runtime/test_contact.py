@@ -7,8 +7,8 @@ from backburner.runtime.contact import Contact
 from backburner.store.engine import Job, Silence
 
 JOB = Job("bg_one", 1)
-DEAD = Silence(JOB, 30, dead=True)
-QUIET = Silence(JOB, 30, dead=False)
+DEAD = Silence(JOB, 30, dead=True, node="nd_1", begun=True)
+QUIET = Silence(JOB, 30, dead=False, node="nd_1", begun=True)
 
 
 class Time:
@@ -40,7 +40,7 @@ def looks(time: Time, touch: Contact, seconds: int, *found: Silence) -> list[Job
     dead: list[Job] = []
     for _ in range(seconds):
         time.now_s += 1
-        dead = touch.dead(found)
+        dead = [each.job for each in touch.dead(found)]
     return dead
 
 

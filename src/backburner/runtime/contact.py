@@ -42,18 +42,18 @@ class Contact:
         self._last = now
         return now - self._begin
 
-    def dead(self, silent: Sequence[Silence]) -> list[Job]:
+    def dead(self, silent: Sequence[Silence]) -> list[Silence]:
         """Whose worker is dead beyond doubt, of those that a look has found silent."""
         before = self.lasted_s()  # first: it may have broken while that look was waited for
         now = self._begin + before
         suspects = {each.job: self._suspects.get(each.job, now) for each in silent}
         self._suspects = suspects
-        dead = (
-            each.job
+        dead = {  # one may be silent in two ways
+            each.job: each
             for each in silent
             if each.dead and now - suspects[each.job] >= each.silent_s * _A_FEW_BEATS
-        )
-        return [*dict.fromkeys(dead)]  # one may be silent in two ways
+        }
+        return [*dead.values()]
 
 
 def _now_s() -> float:

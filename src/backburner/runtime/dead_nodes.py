@@ -1,8 +1,8 @@
 """What becomes of work whose node has died: taken up again where safe, else orphaned, told once.
 
 Who is dead is said by the engine's heartbeats. Every process that has the record open looks, and
-who comes second changes nothing: each step is guarded by the attempt, which is raised before
-anybody takes the work up again.
+who comes second changes nothing: each step is guarded by the attempt, and by where the look found
+it. The attempt alone would not do: what had not begun is given to another one under the same.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from backburner.model.states import ErrorKind, State
 from backburner.runtime.children import stop_left_children
 from backburner.runtime.contact import Contact
 from backburner.runtime.runs.recovery import why_not_again
-from backburner.store.engine import Job
+from backburner.store.engine import Job, Silence
 from backburner.store.postgres.node import NodeStore
 
 _log = logging.getLogger("backburner.nodes")
@@ -35,14 +35,14 @@ async def see_to_the_dead(
 ) -> None:
     """Once. ``own`` are the attempts of this process, which lives, whatever its heart says."""
     dead = contact.dead(await store.silent(contact.silent_s, contact.lasted_s()))
-    theirs = [job for job in dead if (job.task, job.attempt) not in own]
-    for job in theirs:
+    theirs = [each for each in dead if (each.job.task, each.job.attempt) not in own]
+    for each in theirs:
         try:
-            await _take_from_the_dead(store, job, report)
+            await _take_from_the_dead(store, each, report)
         except StoreAway:
             raise
         except Exception as error:  # noqa: BLE001 - the others must not wait for this one
-            report(f"{job.task}: cannot be seen to yet: {type(error).__name__}: {error}")
+            report(f"{each.job.task}: cannot be seen to yet: {type(error).__name__}: {error}")
     if theirs:
         await stop_left_children(store, home)  # of agents that ended with their node
         await store.forget_nodes()
@@ -79,32 +79,35 @@ async def take_over(store: NodeStore, home: Home, report: Callable[[str], None])
     await store.begin_again()
     left = [task for task in await store.kept() if not task.state.terminal]
     for task in left:
-        await _take_from_the_dead(store, Job(task.id, task.attempt), report, restarted=True)
+        begun = task.state is not State.QUEUED
+        seen = Silence(Job(task.id, task.attempt), 0, dead=True, node=store.node, begun=begun)
+        await _take_from_the_dead(store, seen, report, restarted=True)
     if left:
         await stop_left_children(store, home)
 
 
 async def _take_from_the_dead(
-    store: NodeStore, job: Job, report: Callable[[str], None], *, restarted: bool = False
+    store: NodeStore, seen: Silence, report: Callable[[str], None], *, restarted: bool = False
 ) -> None:
     """Of a machine that is only silent nobody knows what became of its work, nor of a stop."""
-    reason = _RESTARTED if restarted else _SILENT
+    job, reason = seen.job, _RESTARTED if restarted else _SILENT
     task = await store.get(job.task)
     if task is None or task.attempt != job.attempt or task.state.terminal:
         await store.close_job(job)
         return
-    if task.state is State.QUEUED:
-        report(f"{job.task}: {reason}; it had not begun")
-        await store.give_back(job)
+    if not seen.begun:
+        if await store.give_back_from(seen):
+            report(f"{job.task}: {reason}; it had not begun")
         return
     stopped = task.stop is not None
     refused = _ASKED_TO_STOP if stopped and not restarted else why_not_again(task)
-    report(f"{job.task}: {reason}; {refused or 'it is taken up again'}")
     if refused is None:
-        await store.requeue(job.task, job.attempt, reason)
+        is_done = await store.requeue_from(seen, reason)
     elif stopped and restarted:
-        await store.finish(job.task, job.attempt, Ending.canceled())
+        is_done = await store.finish_from(seen, Ending.canceled())
     else:
         orphaned = Ending.failed(ErrorKind.ORPHANED, f"{reason}; {refused}")
-        await store.finish(job.task, job.attempt, orphaned)
-    await store.close_job(job)
+        is_done = await store.finish_from(seen, orphaned)
+    if is_done:  # else others have seen to it, or it is over
+        report(f"{job.task}: {reason}; {refused or 'it is taken up again'}")
+        await store.close_job(job)

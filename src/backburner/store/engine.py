@@ -41,6 +41,10 @@ class Silence:
     """After so long it is dead."""
     dead: bool
     """It was that long; else two thirds of it."""
+    node: str | None
+    """With which it is, if with any."""
+    begun: bool
+    """Whether it runs there; else it waits, and goes to another one under the same attempt."""
 
 
 def route_of_queue(name: str) -> str:

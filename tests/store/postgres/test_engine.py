@@ -204,7 +204,7 @@ async def test_x10_workers_of_procrastinate_get_each_attempt_once(
             assert stuck not in [each.job for each in silent], "its worker lives"
             run(address, "UPDATE node SET silent_s = 0.001")
             silent = Procrastinate().silent(Statements(connection), 3600, 3600)
-            assert Silence(stuck, 0.001, dead=True) in silent
+            assert Silence(stuck, 0.001, dead=True, node=None, begun=False) in silent
     finally:
         for each in running:
             each.cancel()

@@ -39,6 +39,7 @@ from backburner.store.record.claims import CLAIMS, Claim, Claimed
 from backburner.store.record.ends import AT_ITS_START, ENDS, End
 from backburner.store.record.reading import Reader
 from backburner.store.record.rows import to_message, to_question, to_task
+from backburner.store.record.tasks import requeue
 from backburner.store.record.together import Together
 
 _AT_ONCE = 1000
@@ -73,10 +74,13 @@ def take_tasks(run: transaction.Statements, takes: Sequence[Take]) -> list[Task 
 TAKES = Together(take_tasks, subject=lambda take: take.job.task, turn=3, lazy=True)
 
 
-def _give_back(run: transaction.Statements, job: Job) -> bool:
+def _give_back(run: transaction.Statements, job: Job, node: str | None) -> bool:
+    """What ``node`` may have taken, and nobody has begun. False where it is elsewhere by now."""
+    if not run.rows("task_let_in_again", id=job.task, attempt=job.attempt, node=node):
+        return False
     run.rows("jobs_close", name=TASK, task=job.task, attempt=job.attempt)
     Procrastinate().cancel(run, [job])  # it was sent to one who has not taken it
-    return bool(run.rows("task_let_in_again", id=job.task, attempt=job.attempt))
+    return True
 
 
 class NodeStore(PostgresStore):
@@ -157,7 +161,7 @@ class NodeStore(PostgresStore):
 
         def operation(run: transaction.Statements) -> None:
             for task, attempt in run.rows("jobs_left_behind", node=self._node, name=TASK):
-                _give_back(run, Job(task, attempt))
+                _give_back(run, Job(task, attempt), self._node)
             run.rows("engine_worker_retire", node=self._node)
 
         await self._writer.write(operation)
@@ -168,8 +172,35 @@ class NodeStore(PostgresStore):
         return [Job(task, attempt) for task, attempt in rows]
 
     async def give_back(self, job: Job) -> bool:
-        """Nobody has begun it, and the engine is given it anew. False where somebody has."""
-        return await self._writer.write(lambda run: _give_back(run, job))
+        """Nobody has begun it, and the engine is given it anew. False where somebody has, or where
+
+        another node has taken it.
+        """
+        return await self._writer.write(lambda run: _give_back(run, job, self._node))
+
+    # What a dead one had: nothing is done to what another one has by now, under the same attempt
+
+    async def give_back_from(self, seen: Silence) -> bool:
+        """The same for what waited with somebody."""
+        return await self._writer.write(lambda run: _give_back(run, seen.job, seen.node))
+
+    async def requeue_from(self, seen: Silence, reason: str) -> bool:
+        """It is taken up again with the next attempt; see `Store.requeue`."""
+
+        def operation(run: transaction.Statements) -> bool:
+            job = seen.job
+            if not run.rows("task_is_with", id=job.task, attempt=job.attempt, node=seen.node):
+                return False
+            return requeue(run, job.task, job.attempt, reason) is not None
+
+        return await self._writer.write(operation)
+
+    async def finish_from(self, seen: Silence, ending: Ending) -> bool:
+        """It ends; see `Store.finish`."""
+        job = seen.job
+        end = End(job.task, job.attempt, ending, node=seen.node)
+        ended = self._finish(job.task, job.attempt, lambda: self._writer.write_together(ENDS, end))
+        return await ended is not None
 
     async def hand_on(self, job: Job, *, refused: bool) -> bool:
         """Send what this node has taken and not begun to another one that takes such jobs.

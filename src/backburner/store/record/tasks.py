@@ -41,17 +41,9 @@ class TaskChanges(Changes):
     async def requeue(
         self, task_id: str, attempt: int, reason: str, *, hand_over: str | None = None
     ) -> Task | None:
-        def operation(run: Statements) -> Task | None:
-            task = run.task("task_requeue", id=task_id, attempt=attempt, hand_over=hand_over)
-            if task is None:
-                return None
-            data = {"attempt": task.attempt, "reason": reason}
-            run.add_event(task, EventKind.REQUEUED, data)
-            if task.stop is not None:  # someone asked for its end: it is not tried again
-                return end_task(run, End(task_id, task.attempt, Ending.canceled()))
-            return task
-
-        return await self._writer.write(operation)
+        return await self._writer.write(
+            lambda run: requeue(run, task_id, attempt, reason, hand_over=hand_over)
+        )
 
     async def fail_try(
         self,
@@ -172,3 +164,16 @@ def request_stop(run: Statements, task: Task, grace_s: float) -> Task | None:
         return task
     run.add_event(asked, EventKind.STOP_REQUESTED, {"grace_s": grace_s})
     return run.task("task_get", id=task.id)
+
+
+def requeue(
+    run: Statements, task_id: str, attempt: int, reason: str, *, hand_over: str | None = None
+) -> Task | None:
+    """See `Store.requeue`."""
+    task = run.task("task_requeue", id=task_id, attempt=attempt, hand_over=hand_over)
+    if task is None:
+        return None
+    run.add_event(task, EventKind.REQUEUED, {"attempt": task.attempt, "reason": reason})
+    if task.stop is not None:  # someone asked for its end: it is not tried again
+        return end_task(run, End(task_id, task.attempt, Ending.canceled()))
+    return task

@@ -785,37 +785,39 @@ WHERE queueing_lock = ANY(:job_keys::text[]) AND status = 'todo';
 -- What is with nodes that have not said for a while that they live, or that nobody knows; what was sent to such a node,
 -- which has not taken it; what somebody was given who did not take it either, dead or because the
 -- answer did not arrive; what was let in and has no job (who had it left while the database was away);
--- and jobs of which nothing is left. Each with the time after which it is dead, and whether it is.
+-- and jobs of which nothing is left. Each with the time after which it is dead, whether it is, and
+-- where it is in this moment.
 WITH silent AS (
     SELECT n.id, n.silent_s, clock_timestamp() - greatest(w.last_heartbeat, n.seen_at) AS since
     FROM node n LEFT JOIN procrastinate_workers w ON w.id = n.worker
     WHERE greatest(w.last_heartbeat, n.seen_at)
           < clock_timestamp() - n.silent_s * interval '1 second' * 2 / 3
       AND n.silent_s <= :contact_s)
-SELECT t.id, t.attempt, silent.silent_s, since > silent_s * interval '1 second'
+SELECT t.id, t.attempt, silent.silent_s, since > silent_s * interval '1 second', t.node, t.state <> 'queued'
 FROM task t JOIN silent ON silent.id = t.node
 WHERE t.node IS NOT NULL AND t.finished_at IS NULL
 UNION
-SELECT t.id, t.attempt, silent_s, since > silent_s * interval '1 second'
+SELECT t.id, t.attempt, silent_s, since > silent_s * interval '1 second', t.node, t.state <> 'queued'
 FROM task t JOIN silent ON silent.id = t.sent_to
 WHERE t.sent_to IS NOT NULL AND t.state = 'queued' AND t.node IS NULL AND t.let_in = t.attempt
 UNION
-SELECT t.id, t.attempt, :silent_s::double precision, true FROM task t
+SELECT t.id, t.attempt, :silent_s::double precision, true, t.node, t.state <> 'queued' FROM task t
 WHERE t.sent_to IS NOT NULL AND t.state = 'queued' AND t.node IS NULL AND t.let_in = t.attempt
   AND :silent_s <= :contact_s
   AND NOT EXISTS (SELECT 1 FROM node n WHERE n.id = t.sent_to AND NOT n.draining)
 UNION
-SELECT t.id, t.attempt, :silent_s, true FROM task t
+SELECT t.id, t.attempt, :silent_s, true, t.node, t.state <> 'queued' FROM task t
 WHERE t.node IS NOT NULL AND t.finished_at IS NULL AND :silent_s <= :contact_s
   AND t.started_at < extract(epoch FROM clock_timestamp()) * 1000000 - :silent_s * 1000000
   AND NOT EXISTS (SELECT 1 FROM node n WHERE n.id = t.node)
 UNION
-SELECT t.id, t.attempt, :silent_s, true FROM task t
+SELECT t.id, t.attempt, :silent_s, true, t.node, t.state <> 'queued' FROM task t
 WHERE t.state = 'queued' AND t.let_in = t.attempt AND t.node IS NULL AND :silent_s <= :contact_s
   AND NOT EXISTS (SELECT 1 FROM procrastinate_jobs job
                   WHERE job.queueing_lock = t.id || ':' || t.attempt AND job.status IN ('todo', 'doing'))
 UNION
-SELECT job.args ->> 'task', (job.args ->> 'attempt')::bigint, coalesce(w.silent_s, :silent_s), true
+SELECT job.args ->> 'task', (job.args ->> 'attempt')::bigint, coalesce(w.silent_s, :silent_s), true,
+       t.node, coalesce(t.state <> 'queued', false)
 FROM procrastinate_jobs job LEFT JOIN node w ON w.worker = job.worker_id
 LEFT JOIN task t ON t.id = job.args ->> 'task' AND t.attempt = (job.args ->> 'attempt')::bigint
   AND t.finished_at IS NULL
@@ -956,10 +958,14 @@ WHERE id = :id AND attempt = :attempt AND state = 'queued' AND node = :node
 RETURNING seq;
 
 -- name: task_let_in_again
--- Nobody has begun it: the engine is given it anew.
+-- Nobody has begun it, and nobody but this node has taken it: the engine is given it anew.
 UPDATE task SET let_in = attempt - 1, node = NULL, sent_to = NULL
-WHERE id = :id AND attempt = :attempt AND state = 'queued'
+WHERE id = :id AND attempt = :attempt AND state = 'queued' AND (node IS NULL OR node = :node)
 RETURNING seq;
+
+-- name: task_is_with
+-- Whether this node has an attempt.
+SELECT 1 FROM task WHERE id = :id AND attempt = :attempt AND node = :node;
 
 -- name: jobs_close
 -- What a worker had that is dead.

@@ -90,3 +90,6 @@ async def _end_the_rest() -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+    # Who connected in the moment in which it left was let in, and nobody has closed that.
+    for transport in [*getattr(asyncio.get_running_loop(), "_transports").values()]:  # noqa: B009 - nothing public tells
+        transport.abort()

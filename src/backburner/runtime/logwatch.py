@@ -1,7 +1,7 @@
 """Keeping the logs of running jobs bounded while the jobs write.
 
-The kernel tells when a log grows (inotify); it is looked at most every 10 ms, because a job can
-write a gigabyte in a second and each look costs a system call. The first look is after that time
+The kernel tells when a log grows (inotify); it is looked at most every 10 ms, because each look
+costs system calls, and every 3 ms while it floods, because a job can write gigabytes in a second. The first look is after that time
 too: most jobs of a flood of short ones have ended by then. A log of which the kernel cannot tell
 (no inotify, or no more watches for this user) is looked at ten times a second.
 """
@@ -20,6 +20,9 @@ from backburner.work.log.bounder import LogBounder
 from backburner.work.log.bounds import LogBounds
 
 _FLOOR_S = 0.010
+_IN_A_FLOOD_S = 0.003
+_FLOOD = 8 * 1024 * 1024
+"""Bytes between two looks: a machine that is busy besides lets the next one come late, too."""
 _WITHOUT_INOTIFY_S = 0.100
 _MARK_S = 10.0
 
@@ -90,6 +93,8 @@ class LogWatch:
         self._loss: tuple[int, Callable[[], None]] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._clock: asyncio.TimerHandle | None = None
+        self._flooded = False
+        """Whether much was new at the last look."""
         self._first: asyncio.TimerHandle | None = None
         try:
             self._inotify: Inotify | None = Inotify()
@@ -157,7 +162,8 @@ class LogWatch:
     def _something_grew(self) -> None:
         assert self._inotify is not None
         self._loop.remove_reader(self._inotify.fileno())  # deaf for a moment: that is the floor
-        self._timer = self._loop.call_later(_FLOOR_S, self._look_at_grown)
+        pause = _IN_A_FLOOD_S if self._flooded else _FLOOR_S
+        self._timer = self._loop.call_later(pause, self._look_at_grown)
 
     def _look_at_grown(self) -> None:
         assert self._inotify is not None
@@ -169,8 +175,10 @@ class LogWatch:
             grown = self._logs
         else:
             grown = {self._by_watch[watch] for watch in watches if watch in self._by_watch}
+        before = sum(log.output.total for log in grown)
         for log in grown:
             log.look()
+        self._flooded = sum(log.output.total for log in grown) - before > _FLOOD
         self._loop.add_reader(self._inotify.fileno(), self._something_grew)
 
     def _look_by_clock(self) -> None:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from backburner.model.errors import StoreAway
+from backburner.model.errors import ArtifactsUnreachable, StoreAway, StoreClosed
 from backburner.model.home import Home
 from backburner.model.limits import Settings
+from backburner.model.states import State
 from backburner.model.task import StoredArtifacts, Task
 from backburner.runtime.artifacts import Bringer
 from backburner.store.engine import Job
@@ -34,8 +35,9 @@ class Machine:
         """As a worker that has just started: it knows of nothing that was brought."""
         self.store.before_end.clear()
         settings = Settings(artifacts=f"file://{self.depot}")
+        self.at_work = [self.task]
         self.bringer = Bringer(
-            self.store, self.home, settings, lambda: [self.task], self.said.append
+            self.store, self.home, settings, lambda: self.at_work, self.said.append
         )
 
     def adds(self, name: str) -> None:
@@ -48,14 +50,18 @@ class Machine:
         return [] if stored is None else sorted(stored.sizes)
 
 
+async def started(store: NodeStore, name: str) -> Task:
+    await store.create(new_task(name), limit=PLENTY)
+    await store.take(Job(name, 1))
+    task = await store.claim(name, 1, PLACE)
+    assert task is not None
+    return task
+
+
 @pytest.fixture
 async def machine(tmp_path: Path) -> AsyncIterator[Machine]:
     store = await open_node(postgres_server.server().create(), "nd_1")
-    await store.create(new_task("bg_adds"), limit=PLENTY)
-    await store.take(Job("bg_adds", 1))
-    task = await store.claim("bg_adds", 1, PLACE)
-    assert task is not None
-    made = Machine(tmp_path, store, task)
+    made = Machine(tmp_path, store, await started(store, "bg_adds"))
     yield made
     made.bringer.close()
     await store.close()
@@ -98,6 +104,41 @@ async def test_x2_a_worker_that_is_started_again_keeps_the_list_though_the_place
     machine.depot.unlink()
     os.rename(away, machine.depot)
     await wait_until_async(lambda: _lists(machine, ["1.txt", "2.txt"]))
+    running.cancel()
+
+
+async def test_x2_what_a_program_that_leaves_cannot_bring_it_does_not_end_either(
+    machine: Machine,
+) -> None:
+    """Whoever comes next does both."""
+    machine.adds("1.txt")
+    machine.bringer.close()
+    with pytest.raises(StoreClosed):
+        await machine.store.finish(machine.task.id, 1, ENDINGS["succeeded"])
+    assert (await get(machine.store, machine.task.id)).state is State.RUNNING
+    machine.begin()
+    assert await machine.store.finish(machine.task.id, 1, ENDINGS["succeeded"]) is not None
+    assert await machine.listed() == ["1.txt"]
+
+
+async def test_x5_a_task_whose_files_cannot_be_brought_holds_up_no_other(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One may change its files for as long as it runs."""
+    machine.adds("1.txt")
+    other = await started(machine.store, "bg_other")
+    bring = Bringer._bring  # pyright: ignore[reportPrivateUsage]
+
+    async def bring_one(bringer: Bringer, task: Task) -> None:
+        if task.id == other.id:
+            raise ArtifactsUnreachable("the file became shorter")
+        await bring(bringer, task)
+
+    monkeypatch.setattr(Bringer, "_bring", bring_one)
+    machine.at_work.insert(0, other)
+    running = asyncio.create_task(machine.bringer.run())
+    await wait_until_async(lambda: _lists(machine, ["1.txt"]))
+    await wait_until_async(lambda: any(other.id in each for each in machine.said))
     running.cancel()
 
 

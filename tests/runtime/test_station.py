@@ -163,3 +163,26 @@ async def test_x2_what_was_not_taken_is_not_ended_here(
     assert not await worker.start_now(await get(store, task.id))
     assert (await get(store, task.id)).state is State.RUNNING
     await worker.close()
+
+
+async def test_x2_who_leaves_is_there_until_the_ends_are_written_that_it_has_begun_to_write(
+    store: NodeStore, tmp_path: Path
+) -> None:
+    """Their files may still be on their way; without a node the task would seem to be orphaned."""
+    crew, there = Crew(store), asyncio.Event()
+
+    async def bring(_: Task) -> None:
+        await there.wait()
+
+    store.before_end.append(bring)
+    async with contextlib.AsyncExitStack() as open_now:
+        await open_now.enter_async_context(at_work(store, Home(tmp_path, store.address), crew))
+        store.has_left = lambda *_: True
+        await store.create(new_task("bg_ends"), limit=PLENTY)
+        assert await crew.came.get() == "bg_ends"
+        ending = asyncio.ensure_future(store.finish("bg_ends", 1, Ending.succeeded(exit_code=0)))
+        leaving = asyncio.create_task(open_now.aclose())
+        assert not (await asyncio.wait([ending, leaving], timeout=0.5))[0]
+        there.set()
+        await leaving
+        assert await ending is not None

@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 
-from backburner.model.errors import ArtifactsUnreachable, NotFound, UsageError
+from backburner.model.errors import ArtifactsUnreachable, NotFound, StoreClosed, UsageError
 from backburner.model.events import EventKind
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.limits import ARTIFACTS_MAX, Settings
@@ -89,16 +89,24 @@ class Bringer:
         """Again and again, until cancelled: what was added since."""
         while True:
             await asyncio.sleep(_EVERY_S)
-            try:
-                tasks = self._at_work()
-                self._forget_all_but({(task.id, task.attempt) for task in tasks})
-                for task in tasks:
+            tasks = self._at_work()
+            self._forget_all_but({(task.id, task.attempt) for task in tasks})
+            failed: dict[str, Exception] = {}
+            for task in tasks:
+                try:
                     await self._bring(task)
+                except Exception as error:  # noqa: BLE001 - what is missing is brought at the end
+                    failed[task.id] = (
+                        error  # the others' do not wait for it: it may be its own fault
+                    )
+            if not failed:
                 self._again_s = _FIRST_AGAIN_S
-            except Exception as error:  # noqa: BLE001 - what is missing is brought at the end
-                self._report(f"artifacts were not brought: {error}")
-                await asyncio.sleep(self._again_s)
-                self._again_s = min(self._again_s * 2, _LONGEST_AGAIN_S)
+                continue
+            for one, error in [*failed.items()][:1]:
+                more = f", nor those of {len(failed) - 1} more" if len(failed) > 1 else ""
+                self._report(f"{one}: artifacts were not brought{more}: {error}")
+            await asyncio.sleep(self._again_s)
+            self._again_s = min(self._again_s * 2, _LONGEST_AGAIN_S)
 
     async def bring_all(self, task: Task) -> None:
         """Before its end is written: everything, or a word that it is not there."""
@@ -181,7 +189,11 @@ class Bringer:
             finally:
                 os.close(fd)
 
-        await asyncio.get_running_loop().run_in_executor(self._threads, put)
+        try:
+            putting = asyncio.get_running_loop().run_in_executor(self._threads, put)
+        except RuntimeError as error:  # closed: its end is not written either
+            raise StoreClosed("this program leaves", remedy="start it again") from error
+        await putting
 
     async def _list(self, task: Task, folder: str, found: dict[str, _Sign]) -> None:
         await self._store.put_artifacts(task.id, self._stored(task, folder, found))

@@ -1,9 +1,10 @@
 """Keeping the logs of running jobs bounded while the jobs write.
 
 The kernel tells when a log grows (inotify); it is looked at most every 10 ms, because each look
-costs system calls, and every 3 ms while it floods, because a job can write gigabytes in a second. The first look is after that time
-too: most jobs of a flood of short ones have ended by then. A log of which the kernel cannot tell
-(no inotify, or no more watches for this user) is looked at ten times a second.
+costs system calls, and every 3 ms while it floods, because a job can write gigabytes in a second.
+The first look is after 10 ms too: most jobs of a flood of short ones have ended by then. A log of
+which the kernel cannot tell (no inotify, or no more watches for this user) is looked at ten times a
+second.
 """
 
 import asyncio

@@ -383,6 +383,8 @@ class Station:
 
     async def leave(self) -> None:
         """After `run`: it is no worker of the engine, and its time to come back is counted."""
+        # While others hear of it, and what belongs to these ends can be brought.
+        await self._store.ends_written()
         for unsubscribe in self._unsubscribe:
             unsubscribe()
         for task in self._beside:

@@ -335,9 +335,13 @@ class NodeStore(PostgresStore):
         except Exception as error:  # noqa: BLE001 - whatever it is, the task has ended
             self.report(f"{task.id}: before its end: {type(error).__name__}: {error}")
 
-    async def close(self) -> None:
+    async def ends_written(self) -> None:
+        """Wait for the ends that are being written."""
         if self._endings:
             await asyncio.wait(self._endings)
+
+    async def close(self) -> None:
+        await self.ends_written()
         await self._claimer.close()
         await super().close()
 

@@ -7,12 +7,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from backburner import Backburner
+from backburner import Backburner, Settings
+from backburner.model.events import EventKind
 from backburner.model.states import State
+from backburner.store.protocol import Facts
 from tests import postgres_server
 from tests.cli.program import Program
 from tests.nodes.workers import WorkerProcess
 from tests.nursery import Nursery
+from tests.pgbouncer import pgbouncer
 from tests.postgres_server import Server
 from tests.waiting import wait_until_async
 
@@ -116,3 +119,49 @@ def test_x2_a_server_that_follows_another_is_refused_and_nobody_waits_for_its_ne
         assert (refused.code, "follows another" in refused.err) == (1, True), refused
         assert "hint: give the address" in refused.err
     assert "only follows another one" in backburner("db", "check", "--home", address).out
+
+
+@pytest.mark.parametrize("over_a_pooler", [False, True])
+async def test_x2_nothing_is_read_from_a_server_that_only_follows_another_one(
+    own_server: Server, home: Path, tmp_path: Path, over_a_pooler: bool
+) -> None:
+    """What was just written may not be there, and its heartbeats are old: everybody seems dead."""
+    address = own_server.create()
+    with pgbouncer(address, "transaction", tmp_path) as pooled:
+        settings = Settings(pooler=pooled if over_a_pooler else "")
+        async with Backburner.open(address, settings=settings) as bb:
+            session = bb.session("chat")
+            task = await session.run("true")
+            assert await session.tasks()
+            await asyncio.to_thread(own_server.stop)
+            (own_server.data / "standby.signal").touch()
+            await asyncio.to_thread(own_server.start)
+            reading = asyncio.create_task(session.tasks())
+            assert not (await asyncio.wait([reading], timeout=2))[0]
+            own_server.run("SELECT pg_promote()")
+            assert [each.id for each in await reading] == [task.id]
+
+
+async def test_x2_who_has_written_waits_for_a_record_that_can_only_be_read(
+    own_server: Server, home: Path
+) -> None:
+    """Also where each task was written at once, and a transaction changed nothing before."""
+    address = own_server.create()
+    own_server.run("CREATE ROLE fails SUPERUSER LOGIN")
+
+    def only_reads(setting: str) -> None:
+        own_server.run(f"ALTER ROLE fails SET default_transaction_read_only = {setting}")
+        own_server.run(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'fails'"
+        )
+
+    async with Backburner.open(address.replace("//test@", "//fails@")) as bb:
+        session = bb.session("chat")
+        assert not await bb.store.note("bg_none", 1, EventKind.DETAIL, Facts(detail="x"))
+        await session.run("true")
+        only_reads("on")
+        running = asyncio.create_task(session.run("true"))
+        assert not (await asyncio.wait([running], timeout=1))[0]
+        only_reads("off")
+        await running
+        assert len(await session.tasks()) == 2

@@ -56,6 +56,12 @@ def test_each_statement_that_is_named_there_is_one_that_writes() -> None:
         assert queries.query(name).writes, name
 
 
+def test_what_is_written_of_output_and_files_wakes_nobody_else() -> None:
+    for name, query in queries._all().items():  # pyright: ignore[reportPrivateUsage]
+        if query.writes and name.startswith(("mirror_", "artifacts_")):
+            assert name in notices._SUBJECTS, name  # pyright: ignore[reportPrivateUsage]
+
+
 def run(address: str, text: str) -> None:
     with psycopg.connect(address, autocommit=True) as connection:
         connection.execute(b"SET search_path = backburner")

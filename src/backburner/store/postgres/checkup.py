@@ -142,7 +142,7 @@ class Checkup:
 def checkup(address: str) -> Generator[Checkup]:
     """Look at a database. StoreUnusable where it cannot be reached."""
     with explained():
-        connection = connect(address)
+        connection = connect(address, standby=True)
     try:
         with explained():
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -165,7 +165,7 @@ class Migrated:
 def bring_up_to_date(address: str) -> Migrated:
     """Give the record the newest shape, under the lock of its writers."""
     with explained():
-        connection = connect(address)
+        connection = connect(address, standby=True)
     try:
         with explained():
             before = format_of(connection).number

@@ -102,18 +102,25 @@ def settings(address: str, **more: str) -> bytes:
 
 
 def settings_of_a_look() -> bytes:
-    """What a transaction that only reads wants of a session that may be another one next time."""
+    """What a transaction that only reads wants of a session that may be another one next time. It
+
+    gives whether that is one of a server that follows another.
+    """
     chosen = (f"set_config('{name}', '{_SETTINGS[name]}', true)" for name in _OF_A_LOOK)
-    return f"SELECT {', '.join(chosen)}".encode()
+    return f"SELECT pg_is_in_recovery(), {', '.join(chosen)}".encode()
 
 
-def connect(address: str, **more: str) -> Connection:
+def connect(address: str, *, standby: bool = False, **more: str) -> Connection:
     """A connection that commits by itself, unless a transaction is begun.
 
-    psycopg.Error where there is none to be had; the caller may try again.
+    psycopg.Error where there is none to be had; the caller may try again. A server that only
+    follows another one may lack what was just written, and its heartbeats are old: it will do for
+    a ``standby`` alone, where the caller says what it is.
     """
     connection = psycopg.connect(conninfo(address), autocommit=True)
     try:
+        if not standby:
+            refuse_standby(is_standby=is_standby(connection))
         connection.execute(settings(address, **more))
         _refuse_shared_sessions(address, connection)
     except BaseException:
@@ -206,6 +213,12 @@ def is_lost(error: BaseException) -> bool:
 def is_standby(connection: psycopg.BaseConnection[Any]) -> bool:
     """Whether the server only follows another one. It has said so by itself: this asks nothing."""
     return connection.info.parameter_status("in_hot_standby") == "on"
+
+
+def refuse_standby(*, is_standby: bool) -> None:
+    """As if nobody had answered: at the next try it may be the server that is written to."""
+    if is_standby:
+        raise psycopg.OperationalError("this server only follows another one")
 
 
 def is_read_only(connection: psycopg.BaseConnection[Any]) -> bool:

@@ -88,7 +88,7 @@ class Format:
 def migrated(address: str) -> Connection:
     """A connection to the database, which is of the newest shape now."""
     with explained():
-        connection = connect(address)
+        connection = connect(address, standby=True)
     try:
         migrate(connection)
     except BaseException:

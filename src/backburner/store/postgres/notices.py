@@ -39,7 +39,7 @@ _SUBJECTS: Mapping[str, frozenset[Subject]] = {
     **dict.fromkeys(
         (
             "mirror_begin", "mirror_forget", "mirror_empty", "mirror_take_back", "mirror_put",
-            "mirror_drop", "tasks_wrote", "artifacts_put", "artifacts_removed",
+            "mirror_drop", "tasks_wrote", "artifacts_begin", "artifacts_put", "artifacts_removed",
         ),
         frozenset({Subject.OUTPUT}),
     ),

@@ -6,8 +6,6 @@ and stays with the database itself.
 
 from typing import Any
 
-import psycopg
-
 from backburner.model.errors import StoreAway, StoreUnusable, UsageError
 from backburner.store.postgres.connection import (
     Connection,
@@ -18,7 +16,7 @@ from backburner.store.postgres.connection import (
 )
 
 _WHICH = b"""
-    SELECT system_identifier, current_database(), pg_is_in_recovery() FROM pg_control_system()
+    SELECT system_identifier, current_database() FROM pg_control_system()
 """
 
 
@@ -47,7 +45,7 @@ class Pooler:
         """A connection through it. psycopg.Error where there is none to be had."""
         connection = connect_pooled(self._address)
         try:
-            # Not prepared, like everything here; each one, because a pooler is led elsewhere, too.
+            # Each one: a pooler is led elsewhere, too.
             self._check(connection.execute(_WHICH).fetchall())
         except BaseException:
             connection.close()
@@ -57,8 +55,6 @@ class Pooler:
     def _check(self, found: list[tuple[Any, ...]]) -> None:
         if found == self._which:
             return
-        if found[0][2]:  # for a moment, after a failover; what was just written may not be there
-            raise psycopg.OperationalError("the pooler leads to a server that follows another one")
         raise StoreUnusable(
             "the pooler does not lead to the database of this record",
             remedy="BACKBURNER_POOLER and the address of the record have to mean the same database",

@@ -23,6 +23,7 @@ from backburner.store.postgres.connection import (
     explain,
     explained,
     is_lost,
+    refuse_standby,
     settings_of_a_look,
 )
 from backburner.store.postgres.footprint import READERS
@@ -87,7 +88,7 @@ class PooledReader(Reader):
     def look(self, read: Callable[[reading.Reader], Result], owner: str | None) -> Result:
         """Carry out a read, of one owner or of all."""
         run, self._owner = self._statements, owner
-        run.begin(settings_of_a_look())
+        run.begin(last=settings_of_a_look(), begun=lambda row: refuse_standby(is_standby=row[0]))
         run.act_for(owner)
         try:
             found = read(self)
@@ -124,7 +125,7 @@ def open_reader(address: str) -> Glancer:
 def reader_if_current(address: str) -> Glancer | None:
     """A reader where the record is there and needs no migration."""
     with explained():
-        connection = connect(address)
+        connection = connect(address, standby=True)
         if is_current(connection):
             return Glancer(connection, DatabaseClock())
         connection.close()

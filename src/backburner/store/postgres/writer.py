@@ -226,6 +226,7 @@ class Writer:
                 raise
             return  # a transaction can tell what is wrong
         if answered:
+            self._has_written |= bool(news.events)
             self._entrance.settle(answered, partial(self._changed, news) if news.events else None)
             done[:] = [each for each in done if each not in answered]
 

@@ -129,6 +129,27 @@ def test_x2_where_nothing_carries_a_mark_attempts_are_told_apart(tmp_path: Path)
         second.wait()
 
 
+@pytest.mark.parametrize("limit", [2**62 - 1, 2**62 + 2**56, 2**63 - 2])
+def test_x2_a_limit_that_no_mark_can_be_is_none(tmp_path: Path, limit: int) -> None:
+    """A job may set it as high as it likes: without a cgroup its environment still names it."""
+    tree = Tree(str(tmp_path), "bg_one", 1, None)
+    environment = {**os.environ, "BACKBURNER_HOME": tree.home, "BACKBURNER_TASK_ID": tree.task_id}
+    seconds = unique_seconds()
+    program = (
+        f"import os, resource; resource.setrlimit(15, ({limit}, -1));"
+        f" os.execvp('sleep', ['sleep', '{seconds}'])"
+    )
+    member = subprocess.Popen([sys.executable, "-c", program], env=environment)
+    try:
+        wait_until(lambda: sleepers(seconds))
+        assert mark_of(member.pid) is None
+        assert tree.members() == [member.pid]
+        assert populated([tree]) == [tree]
+    finally:
+        member.kill()
+        member.wait()
+
+
 def test_x2_two_tasks_do_not_see_each_other(start: Callable[..., Started]) -> None:
     first, second = start("sleep", "60"), start("sleep", "60")
     wait_until(lambda: len(first.tree.members()) == 2 and len(second.tree.members()) == 2)

@@ -4,7 +4,8 @@ The soft limit of RLIMIT_RTTIME, in microseconds, is set to an astronomically la
 derived from the task: no effect (it concerns real-time processes that never block for 146,000
 years), needs no privilege, and is inherited through fork and exec, so it survives what the other
 signs do not: a cleared environment, a new session, a double fork, closed descriptors and a
-rewritten title. Only a process that sets this very limit loses it.
+rewritten title. Only a process that sets this very limit loses it: at what no mark can be it has
+none, and at what one can be it is taken for another attempt's.
 """
 
 import contextlib
@@ -19,6 +20,8 @@ _RTTIME = 15
 """The same number on every Linux architecture; the standard library has no name for it."""
 
 _BASE = 1 << 62
+_BYTES = 7
+_MARKS = range(_BASE, _BASE + (1 << 8 * _BYTES))
 _LIMIT_LINE = re.compile(rb"^Max realtime timeout +(\d+) ", re.MULTILINE)
 
 Mark = int
@@ -28,7 +31,7 @@ def mark_for(home: str, task_id: str, attempt: int) -> Mark:
     """The mark of one attempt: 56 bits, so two tasks of one machine do not meet."""
     import hashlib  # brings OpenSSL along, which a guardian has no use for
 
-    digest = hashlib.blake2b(f"{home}\0{task_id}\0{attempt}".encode(), digest_size=7).digest()
+    digest = hashlib.blake2b(f"{home}\0{task_id}\0{attempt}".encode(), digest_size=_BYTES).digest()
     return _BASE | int.from_bytes(digest, "big")
 
 
@@ -58,7 +61,7 @@ def mark_of(pid: int | str) -> Mark | None:
         number = int(match[1]) if match else 0
     except OSError:
         return None  # gone
-    return number if number >= _BASE else None
+    return number if number in _MARKS else None
 
 
 def clear_own_mark() -> None:

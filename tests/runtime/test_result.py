@@ -5,7 +5,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from backburner import Backburner, Task
+import pytest
+
+from backburner import Backburner, ErrorKind, State, Task
 
 
 def result_of(task: Task) -> Any:
@@ -48,3 +50,26 @@ async def test_e4_a_task_that_was_stopped_or_ran_too_long_has_one_too(shared_hom
         late = await (await session.run("sleep 3600", max_runtime=0.1)).wait(timeout=30)
         assert result_of(late)["status"] == "failed"
         assert result_of(late)["error"]["kind"] == "timeout"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '"status": "succeeded", "exit_code": 0, "result": NaN',
+        '"status": "failed", "exit_code": true, "error": {"kind": "exit", "message": "x"}',
+        '"status": "failed", "exit_code": 1.0, "error": {"kind": "exit", "message": "x"}',
+        f'"status": "succeeded", "exit_code": 0, "result": {"[" * 900}{"]" * 900}',
+    ],
+    ids=["NaN", "true", "1.0", "deep"],
+)
+async def test_x2_a_job_that_writes_its_own_result_ends_all_the_same(
+    shared_home: Path, said: str
+) -> None:
+    """What the record does not take is no end: how it ended is not known then."""
+    async with Backburner.open(shared_home) as bb:
+        put = f"cd $(dirname $BACKBURNER_REPORT); rm wrapper; echo '{{{said}}}' >result.json"
+        task = await (await bb.session("own results").run(put)).wait(timeout=30)
+        assert (task.state, task.exit_code) == (State.FAILED, None)
+        assert task.error is not None
+        assert task.error.kind is ErrorKind.KILLED
+        assert task.document()["error"] == result_of(task)["error"]

@@ -63,6 +63,7 @@ def test_x5_every_kind_of_line() -> None:
         (b'{"status": 1}', "status"),
         (b'{"status": null}', "status"),
         (b'{"result": 1e999}', "result"),
+        (b'{"result": ' + b"[" * 300 + b"1" + b"]" * 300 + b"}", "result depth"),
         (b'{"progress": 3}', "progress"),
         (b'{"progress": {}}', "progress"),
         (b'{"progress": {"current": -1}}', "progress"),

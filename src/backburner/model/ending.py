@@ -107,6 +107,8 @@ class Ending:
         said: list[object] = [self.summary, self.error.message if self.error else None]
         if not all(isinstance(text, str | None) for text in said):
             return False
+        if self.exit_code is not None and type(self.exit_code) is not int:
+            return False  # True and 1.0 are in the range, and in no column of numbers
         match self.state:
             case State.SUCCEEDED:
                 return self.error is None and self.exit_code in (None, 0)

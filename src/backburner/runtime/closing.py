@@ -5,7 +5,7 @@ Each end reaches the record, also when the disk is full for a while.
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 
 from backburner.model.ending import Ending
@@ -13,7 +13,7 @@ from backburner.model.home import Home
 from backburner.model.task import Place, Task
 from backburner.runtime.children import stop_children
 from backburner.runtime.ordering import last_of_several, next_try_at
-from backburner.runtime.scribe import Scribe
+from backburner.runtime.scribe import NOT_TAKEN, UNRECORDABLE, Scribe
 from backburner.runtime.unstarted import leave_result
 from backburner.runtime.verdict import beside
 from backburner.store.protocol import Output, Store
@@ -49,10 +49,12 @@ class Closing:
             self._release(task.place)
         told = last_of_several(task, ending)
         handover.discard(self._home, task.id, task.hand_over)  # it will not run again
-        await self._scribe.insist(
-            lambda: self._store.finish(
+        await self._insist(
+            task,
+            told,
+            lambda told: self._store.finish(
                 task.id, task.attempt, told, output=output, leftovers=leftovers
-            )
+            ),
         )
         if not written:
             self._put_result(task, ending)  # there may be room now
@@ -63,8 +65,8 @@ class Closing:
         self._put_result(task, ending)
         self._release(task.place)
         due = next_try_at(task)
-        failed = await self._scribe.insist(
-            lambda: self._store.fail_try(task.id, task.attempt, ending, due)
+        failed = await self._insist(
+            task, ending, lambda told: self._store.fail_try(task.id, task.attempt, told, due)
         )
         return failed is not None
 
@@ -74,7 +76,9 @@ class Closing:
             return
         written = self._put_result(task, ending)
         told = last_of_several(task, ending)
-        refused = await self._scribe.insist(lambda: self._store.refuse(task.id, task.attempt, told))
+        refused = await self._insist(
+            task, told, lambda told: self._store.refuse(task.id, task.attempt, told)
+        )
         if refused is None:  # ended by others in this very moment, or another machine's
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._home.attempt(task.id, task.attempt).result)
@@ -85,6 +89,17 @@ class Closing:
         # Not before: until the record says so, the next keeper would need it.
         handover.discard(self._home, task.id, task.hand_over)
         await self._stop_children(task)
+
+    async def _insist(
+        self, task: Task, ending: Ending, write: Callable[[Ending], Awaitable[Task | None]]
+    ) -> Task | None:
+        """Tell the record of an end that a job has partly in its hands: it ends in any case."""
+        try:
+            return await self._scribe.insist(partial(write, ending))
+        except NOT_TAKEN as error:
+            self._report(f"{task.id}: its end cannot be recorded as it is: {error}")
+        self._put_result(task, UNRECORDABLE)
+        return await self._scribe.insist(partial(write, UNRECORDABLE))
 
     async def _stop_children(self, task: Task) -> None:
         await self._scribe.insist(partial(stop_children, self._store, self._home, task))
@@ -101,7 +116,7 @@ class Closing:
         folder = self._home.attempt(task.id, task.attempt)
         try:
             condition.settle(folder, ending, beside=beside(task, folder))
-        except OSError as error:
+        except (OSError, *NOT_TAKEN) as error:
             self._report(f"{task.id}: result.json was not written: {error}")
             return False
         return True

@@ -4,12 +4,19 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+from backburner.model.ending import Ending
 from backburner.model.errors import StoreClosed, StoreError
 from backburner.model.events import EventKind
+from backburner.model.states import ErrorKind
 from backburner.model.task import EndedFor, Task
 from backburner.store.protocol import Facts, Store
 
 Result = TypeVar("Result")
+
+UNRECORDABLE = Ending.failed(ErrorKind.ERROR, "what it gave back cannot be recorded")
+"""The end of what has one that the record does not take."""
+NOT_TAKEN = (TypeError, ValueError, RecursionError)
+"""What is raised then: not by what a record lacks, and so by every further try."""
 
 _FIRST_S = 0.05
 _LONGEST_S = 5.0

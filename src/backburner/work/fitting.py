@@ -12,6 +12,7 @@ from typing import Any, cast
 from backburner.model.errors import UsageError
 from backburner.model.limits import SCHEMA_MAX_BYTES
 from backburner.model.task import preview
+from backburner.work.result import no_number
 
 FITTING_MAX_BYTES = 64 * 1024
 """Of an answer that has to fit a schema: to check it takes its length times the schema's size."""
@@ -117,7 +118,7 @@ def _readings(answer: str, schema: Mapping[str, Any]) -> Iterator[Any]:
     if _wants_text(schema):
         yield text
     try:
-        yield json.loads(answer, parse_constant=_no_number)
+        yield json.loads(answer, parse_constant=no_number)
     except (ValueError, RecursionError):
         yield text
 
@@ -127,10 +128,6 @@ def _wants_text(schema: Mapping[str, Any]) -> bool:
     if isinstance(choices, list):
         return all(isinstance(each, str) for each in cast("list[Any]", choices))
     return schema.get("type") == "string"
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no JSON")
 
 
 def _problem(validator: Any, value: Any) -> str | None:

@@ -17,9 +17,9 @@ from backburner.model.states import Kind
 from backburner.model.values import value
 from backburner.work.assignment import Assignment, base_spec, launch_from_here
 from backburner.work.child.finding import check_reference
-from backburner.work.child.outcome import NESTING_MAX, is_too_deep
 from backburner.work.child.request import Request, command, path_of_this_process
 from backburner.work.process.wrapper import Launch
+from backburner.work.result import NESTING_MAX, is_too_deep
 from backburner.work.shown import shown_call
 
 

@@ -18,6 +18,7 @@ from backburner.model.limits import (
 )
 from backburner.model.task import Progress, preview
 from backburner.model.values import value
+from backburner.work.result import NESTING_MAX, is_too_deep, no_number
 
 LINE_MAX_BYTES = RESULT_MAX_BYTES + 64 * 1024
 """A result, escaped a little, and its key."""
@@ -101,7 +102,7 @@ LATEST_COUNTS = (Status, Advance, Outcome)
 def parse(line: bytes) -> Item:
     """What one line says."""
     try:
-        document = json.loads(line.decode("utf-8"), parse_constant=_no_number)
+        document = json.loads(line.decode("utf-8"), parse_constant=no_number)
     except (ValueError, RecursionError):
         return _mistake("json", f"a line is no JSON (append whole lines, with >>): {shown(line)}")
     if not isinstance(document, dict) or len(cast("dict[str, Any]", document)) != 1:
@@ -119,10 +120,6 @@ def shown(text: bytes | str) -> str:
     part = text[:400]
     plain = part.decode("utf-8", errors="replace") if isinstance(part, bytes) else part
     return repr(preview(_printable(plain), PREVIEW_MAX_CHARS))
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no JSON")
 
 
 def _mistake(kind: str, text: str) -> Mistake:
@@ -186,6 +183,8 @@ def _result(value: Any) -> Item:
             f"the result is longer than {RESULT_MAX_BYTES // 1024} KiB and was not kept: "
             "put it into a file and add that as an artifact",
         )
+    if is_too_deep(value):
+        return _mistake("result depth", f"the result is nested deeper than {NESTING_MAX} levels")
     return Outcome(value, size)
 
 

@@ -16,6 +16,7 @@ from backburner.model.states import ErrorKind, State
 from backburner.work.child import outcome
 from backburner.work.child.carrying import ending_of
 from backburner.work.child.request import Request
+from backburner.work.result import problem_with
 
 pytestmark = pytest.mark.slow  # short ones, and many: together they take long
 
@@ -112,7 +113,7 @@ def test_c4_what_is_no_outcome_at_all_is_not_read(folder: AttemptFolder, text: s
 
 @given(st.recursive(st.none() | st.booleans() | st.floats() | st.text(), st.lists))
 def test_c4_a_result_is_taken_or_refused_and_never_breaks_anything(result: Any) -> None:
-    reason = outcome.problem_with(result)
+    reason = problem_with(result)
     try:
         json.dumps(result, allow_nan=False)
     except ValueError:
@@ -129,9 +130,9 @@ def nested(levels: int) -> Any:
 
 
 def test_c4_a_result_that_nobody_could_read_is_refused() -> None:
-    assert outcome.problem_with(nested(90)) is None
-    assert "nested deeper" in (outcome.problem_with(nested(101)) or "")
-    assert "no JSON" in (outcome.problem_with(nested(10_000)) or "")
+    assert problem_with(nested(90)) is None
+    assert "nested deeper" in (problem_with(nested(101)) or "")
+    assert "no JSON" in (problem_with(nested(10_000)) or "")
 
 
 def test_c4_long_texts_are_cut(folder: AttemptFolder) -> None:

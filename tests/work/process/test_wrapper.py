@@ -13,6 +13,7 @@ import pytest
 
 from backburner.model.ending import Ending
 from backburner.model.home import AttemptFolder
+from backburner.model.limits import RESULT_MAX_BYTES
 from backburner.model.states import ErrorKind
 from backburner.work.process.condition import (
     BLANK,
@@ -213,12 +214,35 @@ def test_a3_a_result_that_makes_no_sense_says_nothing(tmp_path: Path) -> None:
         {**ending, "status": "running"},
         {**ending, "exit_code": "3"},
         {**ending, "exit_code": 10**30},
+        {**ending, "exit_code": True},
+        {**ending, "exit_code": 1.0},
+        {"status": "succeeded", "exit_code": False},
+        {"status": "succeeded", "exit_code": 0.0},
         {**ending, "error": {"kind": "exit", "message": 3}},
         {**ending, "error": None},
         [ending],
     ):
         (tmp_path / "result.json").write_text(json.dumps(document))
         assert inspect(AttemptFolder(str(tmp_path))) == Lost(), document
+
+
+@pytest.mark.parametrize(
+    "result",
+    ["NaN", "-Infinity", "1e999", "[" * 900 + "]" * 900, f'"{"x" * 6 * RESULT_MAX_BYTES}"'],
+    ids=["NaN", "infinity", "too large a number", "too deep", "too long"],
+)
+def test_a3_a_result_that_no_record_takes_says_nothing(tmp_path: Path, result: str) -> None:
+    said = f'{{"status": "succeeded", "exit_code": 0, "result": {result}}}'
+    (tmp_path / "result.json").write_text(said)
+    assert inspect(AttemptFolder(str(tmp_path))) == Lost()
+
+
+def test_e4_an_answer_of_an_agent_is_as_long_as_its_text(tmp_path: Path) -> None:
+    """However much longer it is as JSON: its end is read again after a crash of ours."""
+    folder = AttemptFolder(str(tmp_path))
+    ending = Ending.succeeded(exit_code=0, result="\x1b" * (RESULT_MAX_BYTES - 10))
+    settle(folder, ending)
+    assert inspect(folder) == Settled(ending)
 
 
 @pytest.mark.parametrize("name", ["wrapper", "result.json"])

@@ -15,13 +15,12 @@ from backburner.model.ending import Ending
 from backburner.model.errors import StoreClosed
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.limits import Settings
-from backburner.model.states import ErrorKind
 from backburner.model.task import EndedFor, Task
 from backburner.model.values import value
 from backburner.runtime.children import ends_its_children, stop_children
 from backburner.runtime.runs.archive import Archivist, prepare, put_all, put_away
 from backburner.runtime.runs.run import Run, result_document
-from backburner.runtime.scribe import insist
+from backburner.runtime.scribe import NOT_TAKEN, UNRECORDABLE, insist
 from backburner.store.protocol import Output, Store
 
 
@@ -137,11 +136,9 @@ class Finishing:
         try:
             try:
                 finished = await insist(lambda: self._write(run, end), self._report)
-            except (TypeError, ValueError, RecursionError) as error:
-                # The record does not take it, whatever it is: an end all the same.
+            except NOT_TAKEN as error:
                 self._report(f"{run.new.id}: its end cannot be recorded as it is: {error}")
-                failed = Ending.failed(ErrorKind.ERROR, "what it gave back cannot be recorded")
-                without = _End(failed, end.output, None)
+                without = _End(UNRECORDABLE, end.output, None)
                 finished = await insist(lambda: self._write(run, without), self._report)
         except StoreClosed:
             self._let_go(run)

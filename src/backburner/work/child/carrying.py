@@ -22,6 +22,7 @@ from backburner.work.child import outcome
 from backburner.work.child.finding import CannotBeFound, find
 from backburner.work.child.request import Request
 from backburner.work.reporting import VARIABLE
+from backburner.work.result import problem_with
 
 
 def carry_out(request: Request) -> int:
@@ -102,7 +103,7 @@ def _wants_context(function: Callable[..., Any]) -> bool:
 
 def ending_of(given: Outcome, request: Request) -> Ending:
     """The ending of a call that gave this back."""
-    if (reason := outcome.problem_with(given.result)) is not None:
+    if (reason := problem_with(given.result)) is not None:
         return Ending.failed(ErrorKind.ERROR, hidden(reason, request))
     if given.success:
         summary = hidden(str(given.summary), request) if given.summary else None

@@ -8,7 +8,6 @@ crashed on its way out, or somebody killed it), that is how it ended.
 
 import json
 import os
-from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -18,6 +17,7 @@ from backburner.model.limits import RESULT_MAX_BYTES
 from backburner.model.states import ErrorKind, State
 from backburner.model.task import preview
 from backburner.model.values import value
+from backburner.work.result import no_number, problem_with
 
 FAILED = 1
 """What a child leaves with when it failed, as Python itself does."""
@@ -30,9 +30,6 @@ _FILE_MAX_BYTES = 16 * RESULT_MAX_BYTES
 """A result and a raw output, of characters that take six bytes here and one where they were
 measured.
 """
-
-NESTING_MAX = 200
-"""Python reads no more than a thousand, less what is on the stack already."""
 
 
 @value
@@ -73,7 +70,7 @@ def read(folder: AttemptFolder) -> LeftOutcome | None:
         fd = os.open(folder.outcome, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(fd, "rb") as file:
             text = file.read(_FILE_MAX_BYTES)
-        document = cast("dict[str, Any]", json.loads(text, parse_constant=_no_number))
+        document = cast("dict[str, Any]", json.loads(text, parse_constant=no_number))
         ending = Ending.from_document(document["ending"])
         code = exit_code_for(ending)
         return LeftOutcome(_checked(ending), code, document.get("raw_output"))
@@ -99,40 +96,6 @@ def _checked(ending: Ending) -> Ending:
         raise ValueError("no ending that a child can have")
     failed = Ending.failed(ending.error.kind, short(ending.error.message), result=ending.result)
     return replace(failed, summary=summary)
-
-
-def problem_with(result: Any) -> str | None:
-    """Why this can be no result."""
-    try:
-        size = len(json.dumps(result, allow_nan=False, separators=(",", ":")))
-    except (ValueError, TypeError, RecursionError) as error:
-        return f"the result is no JSON: {short(str(error))}"
-    if size > RESULT_MAX_BYTES:
-        limit = f"{RESULT_MAX_BYTES // 1024} KiB"
-        return f"the result is longer than {limit}: put it into a file, and return its path"
-    if is_too_deep(result):
-        return f"the result is nested deeper than {NESTING_MAX} levels"
-    return None
-
-
-def is_too_deep(value: Any) -> bool:
-    """Whether whoever reads it as JSON might not be able to. It must not be endless."""
-    level = [value]
-    for _ in range(NESTING_MAX):
-        level = [inner for each in level for inner in _contents(each) if _contents(inner)]
-        if not level:
-            return False
-    return True
-
-
-def _contents(value: Any) -> Collection[Any]:
-    if isinstance(value, Mapping):
-        return cast("Mapping[Any, Any]", value).values()
-    return cast("Sequence[Any]", value) if isinstance(value, list | tuple) else ()
-
-
-def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no JSON")
 
 
 def short(text: str) -> str:

@@ -22,6 +22,7 @@ from backburner.work.child.finding import CannotBeFound, find
 from backburner.work.child.marked import MarkedLog, MarkedStream
 from backburner.work.child.request import Request
 from backburner.work.reporting import append, quoted
+from backburner.work.result import problem_with
 from backburner.work.tools.execution import Failure, carry_out, ending_of
 from backburner.work.tools.tool import MARK, Tool
 
@@ -40,7 +41,7 @@ def run_tool(request: Request, folder: AttemptFolder) -> tuple[Ending, Any]:
     ended = asyncio.run(carry_out(tool, values, context_of(folder)))
     if isinstance(ended, Failure):
         return ended.ending(), None
-    if (reason := outcome.problem_with(ended.result)) is not None:
+    if (reason := problem_with(ended.result)) is not None:
         return Ending.failed(ErrorKind.ERROR, reason), None
     _keep_images(folder, ended)
     ending = ending_of(ended)

@@ -21,12 +21,16 @@ from backburner.model.home import AttemptFolder
 from backburner.model.limits import RESULT_MAX_BYTES
 from backburner.model.values import value
 from backburner.work import flock
+from backburner.work.result import no_number, problem_with
 
 BLANK = b"\n" * 512
 """What it holds before the start."""
 
 _LONGEST = 16 * RESULT_MAX_BYTES
 """Of what is read of it: a job can write there, too. A character may take six bytes in JSON."""
+
+_LONGEST_RESULT = 6 * RESULT_MAX_BYTES
+"""An agent's answer was measured as text."""
 
 _OUR_WANT = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 """These say nothing of the file, and pass."""
@@ -110,11 +114,13 @@ def inspect(folder: AttemptFolder) -> Condition:
 def settle(
     folder: AttemptFolder, ending: Ending, *, beside: Mapping[str, Any] | None = None
 ) -> None:
-    """Put `result.json` in place, whole or not at all. OSError where that cannot be.
+    """Put `result.json` in place, whole or not at all. OSError where that cannot be, and ValueError
+
+    or RecursionError where the ending is no JSON.
 
     Its wrapper has ended, or there never was one. ``beside`` the ending it may say more.
     """
-    text = json.dumps({**ending.document(), **(beside or {})}).encode()
+    text = json.dumps({**ending.document(), **(beside or {})}, allow_nan=False).encode()
     if len(text) <= len(BLANK):
         with contextlib.suppress(FileNotFoundError):
             with open(folder.wrapper, "r+b", buffering=0) as file:
@@ -134,13 +140,15 @@ def settle(
 
 
 def _settled(path: str) -> Settled | Lost:
+    """A job can write there, too: what the record would not take, or nobody could read, is none."""
     try:
-        return Settled(Ending.from_document(json.loads(_read(path))))
+        ending = Ending.from_document(json.loads(_read(path), parse_constant=no_number))
     except OSError as error:
         _pass_on_our_want(error)
         return Lost()
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return Lost()
+    return Lost() if problem_with(ending.result, most=_LONGEST_RESULT) else Settled(ending)
 
 
 def _read(path: str) -> str:

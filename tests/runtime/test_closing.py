@@ -13,11 +13,11 @@ import pytest
 from backburner.model.ending import Ending
 from backburner.model.home import Home
 from backburner.model.order import Order
-from backburner.model.states import ErrorKind, State
+from backburner.model.states import ErrorKind, Kind, State
 from backburner.model.task import Task
 from backburner.runtime.closing import Closing
 from backburner.runtime.scribe import UNRECORDABLE, Scribe
-from backburner.store.protocol import Store
+from backburner.store.protocol import Scope, Store
 from backburner.store.sqlite.store import open_store
 from tests.store.conformance.making import PLACE, PLENTY, get, new_task, queued, running
 
@@ -86,3 +86,22 @@ async def test_x2_nor_is_an_attempt_tried_for_ever_to_be_written_down(
     assert await closing.fail_try(task, BAD[name])
     again = await get(store, task.id)
     assert (again.state, again.attempt) == (State.QUEUED, 2)
+
+
+async def test_d8_the_children_of_an_agent_go_on_where_its_end_is_dropped(
+    store: Store, closing: Closing
+) -> None:
+    """It has ended before, or was taken over: what runs in its session now is not its own."""
+    agent = await running(store, kind=Kind.AGENT)
+    assert await store.finish(agent.id, agent.attempt, Ending.canceled()) is not None
+    child = await running(store, scope=Scope(agent.owner, agent.id))
+    await closing.finish(agent, Ending.exited(0))
+    assert (await get(store, child.id)).stop is None
+    assert (await get(store, agent.id)).state is State.CANCELED
+
+
+async def test_d8_they_end_with_it_where_it_is_not(store: Store, closing: Closing) -> None:
+    agent = await running(store, kind=Kind.AGENT)
+    child = await running(store, scope=Scope(agent.owner, agent.id))
+    await closing.finish(agent, Ending.exited(0))
+    assert (await get(store, child.id)).stop is not None

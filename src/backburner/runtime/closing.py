@@ -49,7 +49,7 @@ class Closing:
             self._release(task.place)
         told = last_of_several(task, ending)
         handover.discard(self._home, task.id, task.hand_over)  # it will not run again
-        await self._insist(
+        finished = await self._insist(
             task,
             told,
             lambda told: self._store.finish(
@@ -58,7 +58,8 @@ class Closing:
         )
         if not written:
             self._put_result(task, ending)  # there may be room now
-        await self._stop_children(task)
+        if finished is not None:  # else others have ended it: what is in its session now is theirs
+            await self._stop_children(task)
 
     async def fail_try(self, task: Task, ending: Ending) -> bool:
         """This attempt has failed, and a further one will be made. False: somebody stopped it."""

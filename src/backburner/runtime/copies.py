@@ -26,6 +26,7 @@ from backburner.work.log import moved
 from backburner.work.log.bounder import LogBounder
 from backburner.work.log.bounds import LogBounds
 from backburner.work.log.measure import measure
+from backburner.work.plain_file import open_plain
 from backburner.work.shell import log_bounds
 
 _SWEEP_EVERY_S = 3600.0
@@ -123,9 +124,9 @@ def _is_original(folder: AttemptFolder) -> bool:
 
 def _mark_of(folder: AttemptFolder) -> dict[str, Any] | None:
     try:
-        with open(f"{folder.path}/{_COPIED}", encoding="ascii") as file:
+        with open(f"{folder.path}/{_COPIED}", encoding="ascii", opener=open_plain) as file:
             return json.load(file)
-    except (FileNotFoundError, ValueError):
+    except (OSError, ValueError):
         return None
 
 

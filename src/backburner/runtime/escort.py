@@ -149,4 +149,4 @@ class Escort:
             if await self._closing.fail_try(task, ending):
                 return
             ending = Ending.canceled()
-        await self._closing.finish(task, ending, output=measure_output(folder))
+        await self._closing.finish(task, ending, output=measure_output(folder, patience_s=0))

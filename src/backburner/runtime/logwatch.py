@@ -14,11 +14,12 @@ from collections.abc import Callable, Sequence
 from backburner.model import clock
 from backburner.model.home import AttemptFolder
 from backburner.runtime.attendant import Attendant
-from backburner.runtime.output import add_mark, end_cursor
+from backburner.runtime.output import add_mark
 from backburner.store.protocol import Output
 from backburner.work.linux import Inotify, Watch
 from backburner.work.log.bounder import LogBounder
 from backburner.work.log.bounds import LogBounds
+from backburner.work.log.cursor import Cursor
 
 _FLOOR_S = 0.010
 _IN_A_FLOOD_S = 0.003
@@ -62,9 +63,9 @@ class WatchedLog:
             found = [bounder.bound(final=final) for bounder in self._bounders]
             total = sum(each.total for each in found)
             self.output = Output(total, sum(each.dropped for each in found))
-            self._mark()
+            self._mark([each.total for each in found])
         except OSError:
-            pass  # a full disk or a vanished folder: the next look tries again
+            pass  # a full disk, a vanished folder, a job's own files: the next look tries again
         for attendant in self.attendants:
             attendant.look()
 
@@ -73,13 +74,13 @@ class WatchedLog:
         """What is watched: the job writes more than its log there."""
         return self._folder.path
 
-    def _mark(self) -> None:
+    def _mark(self, totals: Sequence[int]) -> None:
         now = clock.boot_now()
         # Ever more rarely, so that a job of months has a few thousand marks.
         interval = max(_MARK_S * clock.SECOND, (now - self._since) / 360)
         if now - self._marked >= interval:
             self._marked = now
-            add_mark(self._folder, clock.now(), end_cursor(self._folder, self._attempt))
+            add_mark(self._folder, clock.now(), str(Cursor(self._attempt, *totals)))
 
 
 class LogWatch:

@@ -15,26 +15,28 @@ from backburner.work.depot import stored_artifacts
 from backburner.work.log.cursor import Cursor
 from backburner.work.log.measure import measure
 from backburner.work.log.read import Chunk, Streams, read_output
-from backburner.work.log.stream import Segment, read_stream
+from backburner.work.log.stream import PATIENCE_S, Segment, read_stream
+from backburner.work.plain_file import open_plain
 from backburner.work.shell import log_bounds
 
+_MARKS_MAX = 1024 * 1024
+"""There are a few thousand, unless the job has put something else there."""
 
-def measure_output(folder: AttemptFolder) -> Output:
-    """How much was written and dropped so far, over both streams."""
+
+def measure_output(folder: AttemptFolder, *, patience_s: float = PATIENCE_S) -> Output:
+    """How much was written and dropped so far, over both streams; see `read_stream`."""
     total = dropped = 0
     for path in (folder.log, folder.stderr):
-        written, lost = _measured(path)
+        written, lost = _measured(path, patience_s)
         total += written
         dropped += lost
     return Output(total, dropped)
 
 
-def _measured(path: str) -> tuple[int, int]:
+def _measured(path: str, patience_s: float = PATIENCE_S) -> tuple[int, int]:
     """Nothing, where it cannot be read: its task is described and listed all the same."""
     try:
-        return measure(path)
-    except BlockingIOError:
-        raise
+        return measure(path, patience_s=patience_s)
     except OSError:
         return 0, 0
 
@@ -118,12 +120,11 @@ def read_task_output(
         )
     except ValueError as error:
         raise UsageError(str(error)) from error
-    except BlockingIOError:
-        raise
     except OSError as error:
         text = "" if since else f"[the output cannot be read: {error.strerror or error}]\n"
         cursor = since or str(Cursor(attempt, 0, 0 if apart else None))
-        complete = task.state.terminal and task.leftovers == 0
+        later = isinstance(error, BlockingIOError)
+        complete = task.state.terminal and task.leftovers == 0 and not later
         total, dropped = task.output_bytes, task.dropped_bytes
         return Chunk(text, cursor, dropped, total, None, complete=complete)
 
@@ -184,8 +185,8 @@ def open_artifact(home: Home, task: Task, name: str) -> int:
 
 
 def add_mark(folder: AttemptFolder, at: Instant, cursor: str) -> None:
-    """Note how far the output was at this time."""
-    with open(folder.marks, "a", encoding="ascii") as file:
+    """Note how far the output was at this time. OSError where that cannot be."""
+    with open(folder.marks, "a", encoding="ascii", opener=open_plain) as file:
         file.write(f"{at} {cursor}\n")
 
 
@@ -194,8 +195,8 @@ def cursor_at(home: Home, task: Task, at: Instant) -> str | None:
     found: str | None = None
     folder = home.attempt(task.id, attempt_with_output(home, task))
     try:
-        with open(folder.marks, encoding="ascii") as file:
-            for line in file:
+        with open(folder.marks, encoding="ascii", opener=open_plain) as file:
+            for line in file.read(_MARKS_MAX).splitlines():
                 noted, _, cursor = line.strip().partition(" ")
                 if int(noted) > at:
                     break

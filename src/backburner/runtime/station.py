@@ -197,10 +197,8 @@ class Station:
 
     def _has_left(self, task_id: str, attempt: int) -> bool:
         folder = self._home.attempt(task_id, attempt)
-        try:
-            return bool(measure_output(folder).total) or os.path.exists(folder.artifacts)
-        except OSError:
-            return True
+        measured = measure_output(folder, patience_s=0)  # its logs are moved by nobody else
+        return bool(measured.total) or os.path.exists(folder.artifacts)
 
     # What is brought
 

@@ -9,6 +9,7 @@ from backburner.model.task import Task
 from backburner.runtime.scribe import whole
 from backburner.store.protocol import Scope, Store
 from backburner.work import handover
+from backburner.work.plain_file import open_plain
 from backburner.work.process import condition
 
 
@@ -45,4 +46,4 @@ def leave_result(home: Home, task: Task) -> None:
     ending = Ending.canceled() if error is None else Ending.failed(error.kind, error.message)
     with contextlib.suppress(OSError):  # a full disk; the record has it too
         condition.settle(folder, ending)
-        os.close(os.open(folder.log, os.O_WRONLY | os.O_CREAT, 0o600))
+        os.close(open_plain(folder.log, os.O_WRONLY | os.O_CREAT))

@@ -17,6 +17,7 @@ from backburner.model.home import AttemptFolder
 from backburner.model.limits import ARTIFACTS_MAX, Settings
 from backburner.model.outcome import Image
 from backburner.work.named_file import open_to_read
+from backburner.work.plain_file import open_plain
 
 _UNLESS_TOLD = Settings()
 _NEW = ".new"
@@ -56,17 +57,11 @@ def open_file(folder: AttemptFolder, name: str) -> int:
     try:
         place = os.open(folder.artifacts, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
-            # Not blocking: what a job put there may be a pipe.
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            fd = os.open(name, flags, dir_fd=place)
+            return open_plain(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=place)
         finally:
             os.close(place)
     except (OSError, ValueError):
         raise NotFound(f"no artifact {name!r}") from None
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise NotFound(f"no artifact {name!r}")
-    return fd
 
 
 def check(path: str, limits: Settings) -> None:

@@ -3,13 +3,15 @@
 import fcntl
 import os
 
+from backburner.work.plain_file import open_plain
+
 
 def is_held(path: str) -> bool:
     """Whether it is locked now. FileNotFoundError where there is no such file.
 
     Asks for a shared lock: two who ask at once do not take each other for the holder.
     """
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # nobody may write to a pipe
+    fd = open_plain(path)
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

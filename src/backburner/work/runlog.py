@@ -12,6 +12,7 @@ from backburner.model.home import AttemptFolder
 from backburner.work.log.bounder import LogBounder
 from backburner.work.log.bounds import LogBounds
 from backburner.work.log.streams import StreamMarks
+from backburner.work.plain_file import open_plain
 
 _LOOK_EVERY = 256 * 1024
 """Bytes between two looks at whether the middle has to go."""
@@ -99,10 +100,10 @@ class RunLog:
                 self._open(folder)
 
     def _open(self, folder: AttemptFolder) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
         try:
             os.makedirs(folder.path, mode=0o700, exist_ok=True)
-            self._fd = os.open(folder.log, flags, 0o600)
+            self._fd = open_plain(folder.log, flags)
         except OSError:  # tried again with the next piece; until then in memory
             return
         self._bounder = LogBounder(folder.log, self._bounds)

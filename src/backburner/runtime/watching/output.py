@@ -204,6 +204,6 @@ def shown_line(text: str, limit: int = 200) -> str:
 
 def _length(path: str) -> int:
     try:
-        return measure(path)[0]
+        return measure(path, patience_s=0)[0]
     except OSError:
         return 0

@@ -83,7 +83,7 @@ class SilenceWatch:
     def _position(self) -> list[int]:
         """How much it has written."""
         try:
-            return [measure(path)[0] for path in self._paths]
+            return [measure(path, patience_s=0)[0] for path in self._paths]
         except OSError:
             return list(self._sizes)
 

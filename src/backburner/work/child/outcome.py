@@ -17,6 +17,7 @@ from backburner.model.limits import RESULT_MAX_BYTES
 from backburner.model.states import ErrorKind, State
 from backburner.model.task import preview
 from backburner.model.values import value
+from backburner.work.plain_file import open_plain
 from backburner.work.result import no_number, problem_with
 
 FAILED = 1
@@ -67,8 +68,7 @@ def exit_code_for(ending: Ending) -> int:
 def read(folder: AttemptFolder) -> LeftOutcome | None:
     """What was left, if anything that can be understood was: the file is the job's."""
     try:
-        fd = os.open(folder.outcome, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(fd, "rb") as file:
+        with open(open_plain(folder.outcome, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
             text = file.read(_FILE_MAX_BYTES)
         document = cast("dict[str, Any]", json.loads(text, parse_constant=no_number))
         ending = Ending.from_document(document["ending"])

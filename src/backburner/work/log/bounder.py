@@ -12,6 +12,7 @@ import stat
 from backburner.work import linux
 from backburner.work.log import moved
 from backburner.work.log.bounds import BoundResult, LogBounds
+from backburner.work.plain_file import open_plain
 
 PAGE = 4096
 """The least that a file system frees; some name a smaller block than the page they cache."""
@@ -44,8 +45,8 @@ class LogBounder:
         """Free the middle if that is worth a call; cheap (one stat) if it is not.
 
         `final`, once the job has ended, goes down to head and tail, but for parts of a block. No
-        log is an empty log. Raises OSError where it has to copy and the disk is full, and where the
-        job has put something else in its place, of which the size says nothing.
+        log is an empty log. Raises OSError where it has to copy and the disk is full, or the job
+        holds the lock, and where the job has put something else in the place of a file.
         """
         if self._copying:
             return self._copy(final)
@@ -54,7 +55,7 @@ class LogBounder:
         except FileNotFoundError:
             return BoundResult(0, 0)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(errno.EINVAL, "the log is no plain file", self._path)
+            raise OSError(errno.EINVAL, "it is no plain file", self._path)
         size = status.st_size
         block = max(status.st_blksize, PAGE)
         # Inwards to whole blocks: of a part of a block the kernel would only write NULs over it.
@@ -80,7 +81,7 @@ class LogBounder:
             self._hole_end = start
         least = 1 if final else max(1, self._bounds.slack)
         if end - self._hole_end >= least:
-            fd = os.open(self._path, os.O_RDWR | os.O_CLOEXEC)
+            fd = open_plain(self._path, os.O_RDWR)
             try:
                 # At the end all of it once more: an emptied file may have grown unseen.
                 begin = start if final else self._hole_end
@@ -96,7 +97,7 @@ class LogBounder:
 
 def _hole_end(path: str, start: int) -> int:
     """Where the hole that begins at `start` ends; `start` itself if there is data."""
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    fd = open_plain(path)
     try:
         return os.lseek(fd, start, os.SEEK_DATA)
     except OSError as error:

@@ -11,13 +11,17 @@ import errno
 import fcntl
 import json
 import os
+import time
 from collections.abc import Generator
 from dataclasses import asdict, replace
 from enum import StrEnum
+from io import FileIO
+from typing import Literal
 
 from backburner.model.values import value
 from backburner.work import flock
 from backburner.work.log.bounds import BoundResult, LogBounds
+from backburner.work.plain_file import open_plain
 
 LEAST_MOVE = 4096
 """Less is not worth it; and the token has to fit in what the log holds."""
@@ -25,6 +29,15 @@ LEAST_MOVE = 4096
 _COPY = 256 * 1024
 _CATCH_UPS = 8
 _TOKEN = 32
+_LONGEST_MAP = 4096
+"""More is none of ours, and might be more than there is room for."""
+
+_FARTHEST = 1 << 60
+"""No job writes so much; sums of it are numbers in every record."""
+
+_PATIENCE_S = 0.05
+"""At the end of a job, when there is no next look. Readers have the lock for microseconds."""
+_NAP = 0.001
 
 
 class State(StrEnum):
@@ -93,14 +106,27 @@ def forget(path: str) -> None:
 
 
 @contextlib.contextmanager
-def moving(path: str) -> Generator[None]:
-    """While this lasts, readers of a log whose map is not steady wait."""
-    fd = os.open(_lock_path(path), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def moving(path: str, *, patience_s: float = 0.0) -> Generator[None]:
+    """While this lasts, readers of a log whose map is not steady wait.
+
+    BlockingIOError where somebody else has the lock: a reader for a moment, or the job for ever.
+    """
+    fd = open_plain(_lock_path(path), os.O_RDWR | os.O_CREAT)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
+        _lock(fd, time.monotonic() + patience_s)
         yield
     finally:
         os.close(fd)
+
+
+def _lock(fd: int, deadline: float) -> None:
+    while True:
+        try:
+            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(_NAP)
 
 
 def is_moving(path: str) -> bool:
@@ -118,8 +144,8 @@ def _lock_path(path: str) -> str:
 def read_map_text(path: str) -> bytes:
     """The map as it stands in its file, to compare two reads; empty if there is none."""
     try:
-        with open(map_path(path), "rb") as file:
-            return file.read()
+        with open(map_path(path), "rb", opener=open_plain) as file:
+            return file.read(_LONGEST_MAP)
     except FileNotFoundError:
         return b""
 
@@ -134,14 +160,28 @@ def parse_map(text: bytes) -> LogMap:
     try:
         given = json.loads(text)
         after = given.pop("after")
-        return LogMap(
+        found = LogMap(
             state=State(given.pop("state")),
             layout=Layout(**given.pop("layout")),
             after=Layout(**after) if after else None,
             **given,
         )
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        _check(found)
+        return found
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise OSError(errno.EIO, "the map of the log is damaged") from error
+
+
+def _check(found: LogMap) -> None:
+    """ValueError or TypeError where we cannot have written it."""
+    now, then = found.layout, found.after or Layout()
+    for number in (found.generation, *asdict(now).values(), *asdict(then).values()):
+        if type(number) is not int or not 0 <= number < _FARTHEST:
+            raise ValueError("no position")
+    if max(now.tail, then.tail) > 2 or not now.head <= now.tail_at <= now.live_at:  # noqa: PLR2004
+        raise ValueError("no layout")
+    if max(len(bytes.fromhex(each)) for each in (found.token, found.covered)) > _TOKEN:
+        raise ValueError("no token")
 
 
 def token_is_there(fd: int, found: LogMap) -> bool:
@@ -162,11 +202,11 @@ def tail_length(path: str, layout: Layout) -> int:
 def shorten(path: str, bounds: LogBounds, *, final: bool = False) -> BoundResult:
     """Repair what a killed keeper left, and move the end of the log to a new tail if it is due."""
     try:
-        log = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        log = open_plain(path, os.O_RDWR)
     except FileNotFoundError:
         return BoundResult(0, 0, copying=True)
     try:
-        with moving(path):
+        with moving(path, patience_s=_PATIENCE_S if final else 0.0):
             return _shorten(path, log, bounds, final=final)
     finally:
         os.close(log)
@@ -184,7 +224,7 @@ def _shorten(path: str, log: int, bounds: LogBounds, *, final: bool) -> BoundRes
     layout = steady.layout
     total = layout.live_at + size
     kept = layout.head + tail_length(path, layout) + size
-    return BoundResult(total, total - kept, copying=True)
+    return BoundResult(total, max(0, total - kept), copying=True)
 
 
 def _repair(path: str, log: int) -> LogMap:
@@ -229,7 +269,7 @@ def _empty(log: int, copied: int, tail: str, bounds: LogBounds) -> int:
     """Copy what came meanwhile as well, then empty the log at once; its length before that."""
     most = copied + bounds.tail + bounds.slack  # a job that is faster than us must not hold us up
     # On a full disk, emptying the log is the help that is needed: what could not be copied is lost.
-    with contextlib.suppress(OSError), open(tail, "ab", buffering=0) as file:
+    with contextlib.suppress(OSError), _opened(tail, "ab") as file:
         for _ in range(_CATCH_UPS):
             size = os.fstat(log).st_size
             if copied >= size or copied >= most:
@@ -247,7 +287,7 @@ def _trim(path: str, steady: LogMap, most: int) -> LogMap:
     if spare <= LEAST_MOVE:
         return steady
     trimmed = replace(layout, tail=_other(layout.tail), tail_at=layout.tail_at + spare)
-    with open(tail_path(path, layout), "rb", buffering=0) as old:
+    with _opened(tail_path(path, layout), "rb") as old:
         _write_new(tail_path(path, trimmed), old.fileno(), spare, most)
     return _settle(path, steady, trimmed)
 
@@ -263,7 +303,7 @@ def _put(path: str, found: LogMap) -> LogMap:
     """Put a map in place, under a new number: two maps are never the same."""
     found = replace(found, generation=found.generation + 1)
     new = map_path(path) + ".new"
-    with open(new, "w", encoding="ascii", opener=_private) as file:
+    with open(new, "w", encoding="ascii", opener=open_plain) as file:
         json.dump(asdict(found), file)
     os.rename(new, map_path(path))
     return found
@@ -274,12 +314,12 @@ def _other(tail: int) -> int:
 
 
 def _write_new(path: str, source: int, offset: int, length: int) -> None:
-    with open(path, "wb", buffering=0, opener=_private) as file:
+    with _opened(path, "wb") as file:
         _copy(file.fileno(), source, offset, length)
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+def _opened(path: str, mode: Literal["ab", "rb", "wb"]) -> FileIO:
+    return open(path, mode, buffering=0, opener=open_plain)
 
 
 def _copy(target: int, source: int, offset: int, length: int) -> int:

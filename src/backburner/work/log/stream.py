@@ -7,17 +7,17 @@ are gone, never the NULs of a hole; and never more in memory than the bounds of 
 import contextlib
 import errno
 import os
-import stat
 import time
 from collections.abc import Iterator
 
 from backburner.model.values import value
 from backburner.work.log import moved
 from backburner.work.log.bounds import LogBounds
+from backburner.work.plain_file import open_plain
 
 _TRIES = 1000
 """A log that was moved while it was read is read anew. A read takes about a millisecond."""
-_PATIENCE = 5.0
+PATIENCE_S = 5.0
 """Seconds to wait for moves to end, which take some milliseconds where the machine is not busy."""
 _NAP = 0.001
 
@@ -98,20 +98,24 @@ def read_stream(
     *,
     last: int | None = None,
     bounds: LogBounds | None = None,
+    patience_s: float = PATIENCE_S,
 ) -> StreamRead:
     """The bytes from a position on, or only the `last` of them.
 
     What is more than a bounded log can hold is left out in the middle. No log is an empty log.
     Raises OSError where it cannot be read, or is no plain file: a job can put anything in its
-    place. BlockingIOError if the log was moved at every one of many tries.
+    place. BlockingIOError if the log was moved at every one of many tries, or for longer than the
+    patience lasts: whoever moves logs itself has none, for nobody else does.
     """
     path = os.fspath(path)
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + patience_s
     tries = 0
-    while tries < _TRIES and time.monotonic() < deadline:
+    while tries < _TRIES and (not tries or time.monotonic() < deadline):
         text = moved.read_map_text(path)
         found = moved.parse_map(text)
         if found.state is not moved.State.STEADY and moved.is_moving(path):
+            if time.monotonic() >= deadline:
+                break
             time.sleep(_NAP)
             continue
         tries += 1
@@ -137,10 +141,8 @@ def _was_cut(log: int, found: moved.LogMap) -> bool:
 
 
 def _open(path: str, files: contextlib.ExitStack) -> int:
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # nobody may write to a pipe
+    fd = open_plain(path)
     files.callback(os.close, fd)
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        raise OSError(errno.EINVAL, "the log is no plain file", path)
     return fd
 
 
@@ -158,7 +160,8 @@ def _look(
     if layout.tail:
         parts.append(_Part(_open(moved.head_path(path), files), 0, 0, layout.head))
         tail = _open(moved.tail_path(path, layout), files)
-        parts.append(_Part(tail, 0, layout.tail_at, os.fstat(tail).st_size))
+        length = min(os.fstat(tail).st_size, layout.live_at - layout.tail_at)
+        parts.append(_Part(tail, 0, layout.tail_at, length))
     size = os.fstat(log).st_size
     total = layout.live_at + size
     first = offset - layout.live_at if layout.live_at < offset <= total else 0

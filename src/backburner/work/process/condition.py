@@ -12,7 +12,6 @@ import json
 import os
 import re
 import secrets
-import stat
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,6 +20,7 @@ from backburner.model.home import AttemptFolder
 from backburner.model.limits import RESULT_MAX_BYTES
 from backburner.model.values import value
 from backburner.work import flock
+from backburner.work.plain_file import open_plain
 from backburner.work.result import no_number, problem_with
 
 BLANK = b"\n" * 512
@@ -123,7 +123,7 @@ def settle(
     text = json.dumps({**ending.document(), **(beside or {})}, allow_nan=False).encode()
     if len(text) <= len(BLANK):
         with contextlib.suppress(FileNotFoundError):
-            with open(folder.wrapper, "r+b", buffering=0) as file:
+            with open(folder.wrapper, "r+b", buffering=0, opener=open_plain) as file:
                 # In one write: whoever is killed after it leaves a whole document.
                 file.write(text.ljust(os.fstat(file.fileno()).st_size, b"\n"))
                 file.truncate(len(text))
@@ -152,10 +152,8 @@ def _settled(path: str) -> Settled | Lost:
 
 
 def _read(path: str) -> str:
-    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    fd = open_plain(path)
     try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise OSError(errno.EINVAL, "it is no plain file", path)
         return os.read(fd, _LONGEST).decode(errors="replace")
     finally:
         os.close(fd)

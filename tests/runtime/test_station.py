@@ -177,7 +177,7 @@ async def test_x2_who_leaves_is_there_until_the_ends_are_written_that_it_has_beg
     store.before_end.append(bring)
     async with contextlib.AsyncExitStack() as open_now:
         await open_now.enter_async_context(at_work(store, Home(tmp_path, store.address), crew))
-        store.has_left = lambda *_: True
+        store.has_left = lambda _task, _attempt: True
         await store.create(new_task("bg_ends"), limit=PLENTY)
         assert await crew.came.get() == "bg_ends"
         ending = asyncio.ensure_future(store.finish("bg_ends", 1, Ending.succeeded(exit_code=0)))

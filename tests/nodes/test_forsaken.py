@@ -1,38 +1,31 @@
 """X2: claims that failed, or that nobody heard of: one machine has each task, and only one."""
 
 import asyncio
-import contextlib
-import errno
 import math
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from backburner import Backburner
-from backburner import Task as RunningTask
 from backburner.model import clock
-from backburner.model.ending import Ending
 from backburner.model.errors import StoreAway
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.node import Node, NodeKind
-from backburner.model.states import ErrorKind, State
+from backburner.model.states import State
 from backburner.model.task import Place, Task
 from backburner.runtime.contact import Contact
 from backburner.runtime.dead_nodes import see_to_the_dead
 from backburner.runtime.feed import Feed
-from backburner.runtime.node import Node as Worker
-from backburner.runtime.node import Programs, Terms
 from backburner.runtime.station import Station
 from backburner.runtime.worker import ProcessWorker
 from backburner.store.engine import Job, Silence
 from backburner.store.postgres.node import NodeStore, open_node
-from backburner.work.process import condition
 from backburner.work.process.condition import BLANK
 from backburner.work.process.identity import boot_id
 from tests import postgres_server
-from tests.faults.victims import is_running
+from tests.nodes.machine import machine
 from tests.store.conformance.making import PLENTY, get, new_task
 from tests.store.postgres.test_database import run
 from tests.waiting import wait_until_async
@@ -216,69 +209,6 @@ async def test_x2_a_run_whose_claim_nobody_heard_of_is_taken_up_again(
     assert (lost, ran) == (1, 1)
 
 
-@pytest.mark.slow
-async def test_x2_what_others_end_while_its_machine_comes_back_is_ended_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is ours when the machine looks, and nobody's a moment later."""
-    monkeypatch.setenv("BACKBURNER_HOME", str(tmp_path))
-    address, home = postgres_server.server().create(), tmp_path / "machine"
-    async with Backburner.open(address) as bb:
-        task, pid = await left_running(bb, home)
-        kept, orphaned = NodeStore.kept, False
-
-        async def take_away(store: NodeStore) -> list[Task]:
-            nonlocal orphaned
-            seen = await kept(store)
-            if not orphaned:
-                ending = Ending.failed(ErrorKind.ORPHANED, "its machine was not heard of")
-                orphaned = await store.finish(task.id, 1, ending) is not None
-                assert [each.id for each in seen] == [task.id]
-            return seen
-
-        monkeypatch.setattr(NodeStore, "kept", take_away)
-        async with machine(address, home):
-            await wait_until_async(lambda: orphaned and not is_running(pid))
-        await task.refresh()
-        assert task.error is not None
-        assert task.error.kind is ErrorKind.ORPHANED
-
-
-@pytest.mark.slow
-async def test_x2_what_could_not_be_adopted_and_is_over_by_then_is_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A machine that came back lacked descriptors, and others took it for dead meanwhile."""
-    monkeypatch.setenv("BACKBURNER_HOME", str(tmp_path))
-    address, home = postgres_server.server().create(), tmp_path / "machine"
-    async with Backburner.open(address) as bb:
-        task, pid = await left_running(bb, home)
-        tries = 0
-
-        def refused(_: object) -> condition.Condition:
-            nonlocal tries
-            tries += 1
-            raise OSError(errno.EMFILE, "too many open files")
-
-        monkeypatch.setattr(condition, "inspect", refused)
-        async with machine(address, home):
-            await wait_until_async(lambda: tries)
-            ending = Ending.failed(ErrorKind.ORPHANED, "its machine was not heard of")
-            assert await bb.store.finish(task.id, 1, ending) is not None
-            await wait_until_async(lambda: not is_running(pid))
-
-
-async def left_running(bb: Backburner, home: Path) -> tuple[RunningTask, int]:
-    """A command, and its process, whose worker has left."""
-    began = home.parent / "began"
-    async with machine(bb.home.address, home):
-        task = await bb.session("chat").run(f"echo $$ >{began}; exec tail -f {began}")
-        await wait_until_async(lambda: began.exists() and began.read_text().strip())
-    pid = int(began.read_text())
-    assert is_running(pid)
-    return task, pid
-
-
 async def test_x2_what_is_being_ended_is_not_begun_again_under_the_same_name(
     tmp_path: Path,
 ) -> None:
@@ -321,7 +251,7 @@ async def test_x2_a_claim_of_the_last_process_that_comes_late_is_seen_to(
         task = await bb.session("chat").run("echo done", queue="elsewhere")
         last = await open_node(address, "nd_one")
         async with machine(address, home) as node:
-            await node.begun.wait()
+            await node.known()
             folder = Home(home, address).attempt(task.id, 1)
             Path(folder.path).mkdir(parents=True)
             Path(folder.wrapper).write_bytes(BLANK)
@@ -334,20 +264,3 @@ async def test_x2_a_claim_of_the_last_process_that_comes_late_is_seen_to(
 
             await wait_until_async(is_tried_again)
         await last.close()
-
-
-@contextlib.asynccontextmanager
-async def machine(address: str, folder: Path) -> AsyncGenerator[Worker]:
-    """A worker in this process, which leaves at once; what runs on it goes on."""
-    home = Home(folder, address)
-    folder.mkdir(exist_ok=True)
-    store = await open_node(address, "nd_one")
-    terms = Terms(silent_s=3)
-    node = Worker(store, home, Settings(), terms=terms, programs=Programs(), report=print)
-    running = asyncio.create_task(node.run())
-    try:
-        yield node
-    finally:
-        running.cancel()
-        await asyncio.wait([running])
-        await store.close()

@@ -89,8 +89,6 @@ class Node:
         self._home = home
         self._report = report
         self._feed = Feed(store)
-        self.begun = asyncio.Event()
-        """The record knows what it can do."""
         self._worker = ProcessWorker(store, home, settings, report)
         self._worker.own_launch = programs.launch
         self._inputs = InputCarrier(store, home, report)
@@ -125,6 +123,10 @@ class Node:
             ),
         )
 
+    async def known(self) -> None:
+        """Wait until everybody sees that it takes on tasks."""
+        await self._station.known()
+
     async def drain(self) -> None:
         """Take on nothing more, and leave when the last task has ended."""
         await self._station.drain()
@@ -136,7 +138,6 @@ class Node:
         await insist(self._worker.adopt, self._report)
         if self._programs.offers:
             await insist(partial(self._store.put_offers, self._programs.offers), self._report)
-        self.begun.set()
         beside = [
             asyncio.create_task(self._inputs.run()),
             asyncio.create_task(self._deliverer.run()),
@@ -349,10 +350,10 @@ async def _until_told(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, leave)
-    begun = asyncio.create_task(node.begun.wait())
+    known = asyncio.create_task(node.known())
     try:
-        await asyncio.wait([running, begun], return_when=asyncio.FIRST_COMPLETED)
-        if begun.done():
+        await asyncio.wait([running, known], return_when=asyncio.FIRST_COMPLETED)
+        if known.done():
             announce()
         await asyncio.wait([running])
         if draining:
@@ -361,7 +362,7 @@ async def _until_told(
             running.result()
         return not running.cancelled()
     finally:
-        begun.cancel()
+        known.cancel()
         if not running.done():
             running.cancel()
             await asyncio.wait([running])

@@ -1,6 +1,7 @@
 """E11, X2: what an application or a worker had that dies, is slow, or leaves."""
 
 import asyncio
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from backburner import (
     Task,
 )
 from backburner.model.states import ErrorKind
+from backburner.store.engine import Job, Silence
+from backburner.store.postgres.node import open_node
 from tests.nodes.conftest import NewApplication, NewWorker
 from tests.nodes.holding import SHOP, SOON, begun, told
 from tests.waiting import wait_until_async
@@ -161,3 +164,45 @@ async def test_a_drained_worker_finishes_its_tools_and_told_again_hands_them_bac
     (folder / "go").touch()
     assert (await task.wait(timeout=60)).record.attempt == 2
     assert (await waiting.wait(timeout=60)).record.attempt == 1
+
+
+@pytest.mark.parametrize("heeds", [True, False], ids=["heeds", "does not heed"])
+async def test_e11_what_is_taken_up_where_it_still_runs_is_first_ended_there(
+    shared: Backburner, address: str, heeds: bool
+) -> None:
+    """An application was out of touch; what it had is taken up again, by itself."""
+    said: list[str] = []
+    go = threading.Event()
+
+    @shared.tool(background=True, idempotent=True)
+    async def forever() -> None:
+        me = len([word for word in said if word.startswith("begins")])
+        said.append(f"begins {me}")
+        try:
+            if me == 0 and not heeds:
+                await asyncio.shield(asyncio.to_thread(go.wait))
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            if me == 0 and not heeds:
+                await asyncio.to_thread(go.wait)
+            raise
+        finally:
+            said.append(f"ends {me}")
+
+    task = await shared.session("chat").spawn("forever")
+    await wait_until_async(lambda: said == ["begins 0"])
+    other = await open_node(address, "nd_other")
+    seen = (await other.get(task.id)) or pytest.fail("it is gone")
+    assert seen.place is not None
+    silence = Silence(Job(task.id, 1), 0, dead=True, node=seen.place.worker, begun=True)
+    assert await other.requeue_from(silence, "its machine was not heard of")
+    await other.close()
+    await wait_until_async(lambda: "begins 1" in said)
+    if heeds:
+        assert said == ["begins 0", "ends 0", "begins 1"]
+    else:  # for a while it was waited for
+        go.set()
+        await wait_until_async(lambda: "ends 0" in said)
+    await task.stop(force=True)
+    assert (task.state, task.record.attempt) == (State.CANCELED, 2)
+    assert said[-1] == "ends 1"

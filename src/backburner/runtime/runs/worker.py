@@ -359,7 +359,10 @@ class RunWorker:
             if failed is not None:
                 leave_result(self.home, failed)
             return False
-        if claim is None or self._places >= self.settings.tools_per_worker:
+        earlier = self._runs.get(task.id)
+        if earlier is not None:
+            self._see_to_earlier(earlier, task)
+        if earlier is not None or claim is None or self.full:
             self._put_off = True
             return False
         new = NewTask(
@@ -381,6 +384,14 @@ class RunWorker:
             await self._give_back_place(run)
         return claimed is not None
 
+    def _see_to_earlier(self, run: Run, task: Task) -> None:
+        """This process was taken for dead: what it still has of an attempt before goes first."""
+        assert run.task is not None
+        if run.task.attempt < task.attempt:
+            ending = asyncio.create_task(self._end_lost(run))
+            self._beside.add(ending)
+            ending.add_done_callback(self._beside.discard)
+
     # To the end
 
     def _see_to_end(self, run: Run, *, counted: bool) -> None:
@@ -399,8 +410,11 @@ class RunWorker:
             self._finishing.see_off(run)
 
     def _gone(self, run: Run) -> None:
-        self._runs.pop(run.new.id, None)
+        if self._runs.get(run.new.id) is run:  # and no later attempt
+            del self._runs[run.new.id]
         self._gone_one.set()
+        if self._put_off:
+            self._bell.set()
 
     def recorded_end(self, task_id: str, scope: Scope) -> "asyncio.Future[Task | None] | None":
         """Its record when it has ended, where it runs here; None where it does not."""
@@ -458,12 +472,14 @@ class RunWorker:
         assert run.task is not None
         if await self._cut_off(run):
             await self._let_go(run.task)
-            self._runs.pop(run.task.id, None)
+            self._gone(run)
             run.end_is_recorded(None)
 
     async def _cut_off(self, run: Run) -> bool:
         """End it without telling anybody how. False where it has ended."""
         if self._runs.get(run.new.id) is not run or run.work is None or run.work.done():
+            return False
+        if run.abandoned:  # by somebody else, who sees to the rest
             return False
         run.abandoned = True
         run.work.cancel()

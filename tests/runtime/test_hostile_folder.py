@@ -15,7 +15,7 @@ from backburner.runtime.logwatch import WatchedLog
 from backburner.runtime.output import add_mark, cursor_at
 from backburner.store.sqlite.store import open_store
 from backburner.work.log.bounds import LogBounds
-from tests.faults.victims import keeper_comes, kill_keeper
+from tests.faults.victims import is_running, keeper_comes, kill_keeper
 from tests.store.conformance.making import running
 from tests.waiting import wait_until_async
 
@@ -123,3 +123,18 @@ async def test_x2_a_job_that_holds_the_lock_of_its_log_is_read_later_and_is_stop
         assert task.state is State.CANCELED
         await prints(task, "there")
         assert (await task.output()).complete
+
+
+@pytest.mark.slow
+async def test_x2_a_job_that_blanks_what_says_that_it_runs_is_stopped(home: Path) -> None:
+    """By a keeper that comes later, and finds it as if it were about to begin."""
+    began = home.parent / "began"
+    async with Backburner.open(home) as bb:
+        task = await bb.session("blank").run(
+            f"cd $(dirname $BACKBURNER_REPORT); : >wrapper; echo $$ >{began}; exec tail -f {began}"
+        )
+        await wait_until_async(lambda: began.exists() and began.read_text().strip())
+        kill_keeper(home)
+        await task.stop(force=True)
+        assert task.state is State.CANCELED
+        assert not is_running(int(began.read_text()))

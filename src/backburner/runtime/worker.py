@@ -6,6 +6,7 @@ also when the disk is full for a while.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -24,9 +25,7 @@ from backburner.runtime.fencing import Attempt, Fencing
 from backburner.runtime.job import Job
 from backburner.runtime.launches import OwnLaunch, discard_unneeded, launch_of
 from backburner.runtime.logwatch import LogWatch
-from backburner.runtime.ordering import (
-    what_keeps_it,
-)
+from backburner.runtime.ordering import what_keeps_it
 from backburner.runtime.scribe import Entry, Scribe
 from backburner.runtime.starting import Starter
 from backburner.runtime.unstarted import leave_result
@@ -40,6 +39,8 @@ from backburner.work.process.tree import Tree
 _RETRY_FIRST_S = 0.05
 _RETRY_LONGEST_S = 5.0
 _LOOK_EVERY_S = 1.0
+_BEGINS_S = 10.0
+"""A wrapper that got the word notes that it runs long before; else its job has blanked that."""
 _HEEDED = (EventKind.STOP_REQUESTED, EventKind.ANSWERED, EventKind.SENT)
 """What others do to a job that has to be handed on to it."""
 
@@ -324,9 +325,11 @@ class ProcessWorker:
             return
         folder = self._home.attempt(task.id, task.attempt)
         found = condition.inspect(folder)
-        while isinstance(found, condition.Alive) and found.pid is None:
-            await asyncio.sleep(_RETRY_FIRST_S)  # started a moment before the last keeper died
-            found = condition.inspect(folder)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_BEGINS_S):
+                while isinstance(found, condition.Alive) and found.pid is None:
+                    await asyncio.sleep(_RETRY_FIRST_S)  # begun just before the last keeper died
+                    found = condition.inspect(folder)
         if isinstance(found, condition.NotBegun) and task.ended_for is None:
             again = await self._scribe.insist(
                 lambda: self._store.requeue(

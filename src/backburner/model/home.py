@@ -250,7 +250,7 @@ def resolve_home(given: str | os.PathLike[str] | None) -> Path:
             remedy="an address begins with postgresql://",
         )
     if text:
-        return Path(os.path.abspath(os.path.expanduser(text)))
+        return _spelled(os.path.expanduser(text))
     return _state_folder()
 
 
@@ -266,6 +266,11 @@ def _named(given: str | os.PathLike[str] | None) -> str:
 
 def _state_folder() -> Path:
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "backburner"
+        return _spelled(Path.home() / "Library" / "Application Support" / "backburner")
     state = os.environ.get("XDG_STATE_HOME")
-    return (Path(state) if state else Path.home() / ".local" / "state") / "backburner"
+    return _spelled((Path(state) if state else Path.home() / ".local" / "state") / "backburner")
+
+
+def _spelled(folder: str | Path) -> Path:
+    """The same whichever links it is reached by: by it the processes of a home are found."""
+    return Path(os.path.realpath(folder))

@@ -5,7 +5,7 @@ import os
 import secrets
 import time
 
-from backburner.model.errors import Conflict, StoreUnusable
+from backburner.model.errors import Conflict, StoreUnusable, UsageError
 from backburner.model.home import Home
 from backburner.work.process.identity import boot_id
 
@@ -21,7 +21,15 @@ class NodeHome:
     """
 
     def __init__(self, home: Home) -> None:
-        """Conflict where another process is this node."""
+        """Conflict where another process is this node; UsageError where it cannot be one: a node
+
+        ends what runs in its folder and is not in its record.
+        """
+        if os.path.exists(home.database):
+            raise UsageError(
+                f"{home.root} has a record of its own, and what runs there",
+                remedy="give the worker a folder of its own, with --home",
+            )
         try:
             os.makedirs(home.root, mode=0o700, exist_ok=True)
             self._fd = os.open(home.node, os.O_RDWR | os.O_CREAT, 0o600)

@@ -101,13 +101,19 @@ async def prune(store: Store, home: Home, rule: Rule, scope: Scope | None = None
         nonlocal count, size
         attempts = {doomed.task.id: doomed.task.attempt for doomed in batch}
         sizes = {doomed.task.id: doomed.size for doomed in batch}
+        folders = {
+            task_id: [home.attempt(task_id, number).path for number in range(1, last + 1)]
+            for task_id, last in attempts.items()
+        }
+        if home.shared:  # where others may have ended what runs here
+            await asyncio.to_thread(_leave_what_runs, home, folders)
         gone: list[str] = []
 
         def throw_away(ids: Sequence[str]) -> None:
             gone.extend(ids)
             for task_id in ids:
-                for attempt in range(1, attempts[task_id] + 1):
-                    _to_trash(home, home.attempt(task_id, attempt).path)
+                for path in folders.get(task_id, ()):
+                    _to_trash(home, path)
 
         count += await store.forget(list(attempts), throw_away)
         size += sum(sizes[task_id] for task_id in gone)
@@ -240,7 +246,10 @@ async def _sweep(store: Store, home: Home) -> None:
 
 
 def _leave_what_runs(home: Home, paths: dict[str, list[str]]) -> None:
-    """By its folder a machine that was away finds what still runs there of a forgotten task."""
+    """By its folder a machine that was away finds what still runs there of a forgotten task. The
+
+    sweep has it when nothing does.
+    """
     trees: list[Tree] = []
     for path in itertools.chain(*paths.values()):
         task_id, _, attempt = os.path.basename(path).partition(".")

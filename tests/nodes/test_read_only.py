@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import psycopg
 import pytest
 
-from backburner import Backburner, Settings
+from backburner import Backburner, Settings, Task
 from backburner.model.events import EventKind
 from backburner.model.states import State
 from backburner.store.protocol import Facts
@@ -17,9 +18,12 @@ from tests.nodes.workers import WorkerProcess
 from tests.nursery import Nursery
 from tests.pgbouncer import pgbouncer
 from tests.postgres_server import Server
-from tests.waiting import wait_until_async
+from tests.waiting import pause_async, wait_until_async
 
 pytestmark = [pytest.mark.slow]
+
+SILENT_S = 8.0
+"""A machine that is not heard of for so long is dead; a busy one is heard of."""
 
 
 @pytest.fixture
@@ -121,15 +125,20 @@ def test_x2_a_server_that_follows_another_is_refused_and_nobody_waits_for_its_ne
     assert "only follows another one" in backburner("db", "check", "--home", address).out
 
 
-@pytest.mark.parametrize("over_a_pooler", [False, True])
+@pytest.mark.parametrize("over", ["itself", "a pool of sessions", "a pool of transactions"])
 async def test_x2_nothing_is_read_from_a_server_that_only_follows_another_one(
-    own_server: Server, home: Path, tmp_path: Path, over_a_pooler: bool
+    own_server: Server, home: Path, tmp_path: Path, over: str
 ) -> None:
-    """What was just written may not be there, and its heartbeats are old: everybody seems dead."""
+    """What was just written may not be there, and its heartbeats are old: everybody seems dead.
+
+    A pooler repeats what the server has said of itself before.
+    """
     address = own_server.create()
-    with pgbouncer(address, "transaction", tmp_path) as pooled:
-        settings = Settings(pooler=pooled if over_a_pooler else "")
-        async with Backburner.open(address, settings=settings) as bb:
+    mode = "session" if over == "a pool of sessions" else "transaction"
+    with pgbouncer(address, mode, tmp_path, "server_login_retry = 0") as pooled:
+        settings = Settings(pooler=pooled if over == "a pool of transactions" else "")
+        there = pooled if over == "a pool of sessions" else address
+        async with Backburner.open(there, settings=settings) as bb:
             session = bb.session("chat")
             task = await session.run("true")
             assert await session.tasks()
@@ -140,6 +149,47 @@ async def test_x2_nothing_is_read_from_a_server_that_only_follows_another_one(
             assert not (await asyncio.wait([reading], timeout=2))[0]
             own_server.run("SELECT pg_promote()")
             assert [each.id for each in await reading] == [task.id]
+
+
+async def test_x2_nobody_is_dead_where_nobody_could_write_that_it_lives(
+    own_server: Server, home: Path, new_home: Callable[[], Path]
+) -> None:
+    """As where the storage is full: the database is there, and heartbeats are not in it."""
+    address = own_server.create()
+    silent = ("--dead-after", f"{SILENT_S:g}")
+    workers = [
+        WorkerProcess(address, new_home(), *silent, "--tools", "tests.nodes.shop") for _ in range(2)
+    ]
+
+    def only_reads(setting: str) -> None:
+        with psycopg.connect(own_server.address("postgres"), autocommit=True) as connection:
+            connection.execute("SET default_transaction_read_only = off")
+            change = f"ALTER SYSTEM SET default_transaction_read_only = {setting}"
+            connection.execute(change.encode())
+            connection.execute("SELECT pg_reload_conf()")
+
+    try:
+        async with Backburner.open(address, settings=Settings(dead_after_s=SILENT_S)) as bb:
+            session = bb.session("chat")
+            tasks = [await session.run("sleep 600") for _ in range(4)]
+            for task in tasks:
+                await wait_until_async(partial(runs, task))
+            await pause_async(1.2 * SILENT_S, because="who judges was in touch for so long before")
+            only_reads("on")
+            await pause_async(2 * SILENT_S, because="whoever is not heard of for so long is dead")
+            only_reads("off")
+            await (await session.run("true")).wait(timeout=60)
+            await pause_async(SILENT_S, because="somebody may be about to be taken for dead")
+            assert {(await task.refresh()).state for task in tasks} == {State.RUNNING}
+            for task in tasks:
+                await task.stop(force=True)
+    finally:
+        for worker in workers:
+            worker.leave()
+
+
+async def runs(task: Task) -> bool:
+    return (await task.refresh()).state is State.RUNNING
 
 
 async def test_x2_who_has_written_waits_for_a_record_that_can_only_be_read(

@@ -1,9 +1,10 @@
 """Whether this machine may say of others that they are dead.
 
 Who was out of touch with the database itself has heard of nobody meanwhile, and neither have the
-others where it was the database that was gone: each then has its time to be heard of again. And
-whoever seems dead is looked at twice, a few of its beats apart: a machine that was suspended with
-the database on it, or a clock that was set, makes everybody seem dead at once.
+others where it was the database that was gone, or could only be read: each then has its time to be
+heard of again. So something is written before each look, which comes too late where that has to
+wait. And whoever seems dead is looked at twice, a few of its beats apart: a machine that was
+suspended with the database on it, or a clock that was set, makes everybody seem dead at once.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,8 +26,8 @@ class Contact:
         """
         self.silent_s = silent_s
         self._breaks = breaks
-        self._suspects: dict[Job, float] = {}
-        """Since when."""
+        self._suspects: dict[tuple[Job, str | None], float] = {}
+        """Since when, of each with whom it was."""
         self._begin_anew(_now_s())
 
     def _begin_anew(self, now: float) -> None:
@@ -46,12 +47,14 @@ class Contact:
         """Whose worker is dead beyond doubt, of those that a look has found silent."""
         before = self.lasted_s()  # first: it may have broken while that look was waited for
         now = self._begin + before
-        suspects = {each.job: self._suspects.get(each.job, now) for each in silent}
+        suspects = {
+            (each.job, each.node): self._suspects.get((each.job, each.node), now) for each in silent
+        }
         self._suspects = suspects
         dead = {  # one may be silent in two ways
             each.job: each
             for each in silent
-            if each.dead and now - suspects[each.job] >= each.silent_s * _A_FEW_BEATS
+            if each.dead and now - suspects[each.job, each.node] >= each.silent_s * _A_FEW_BEATS
         }
         return [*dead.values()]
 

@@ -34,15 +34,11 @@ async def see_to_the_dead(
     report: Callable[[str], None],
 ) -> None:
     """Once. ``own`` are the attempts of this process, which lives, whatever its heart says."""
+    await store.prove_contact()  # first: else nobody could be heard of, who is asked for next
     dead = contact.dead(await store.silent(contact.silent_s, contact.lasted_s()))
     theirs = [each for each in dead if (each.job.task, each.job.attempt) not in own]
     for each in theirs:
-        try:
-            await _take_from_the_dead(store, each, report)
-        except StoreAway:
-            raise
-        except Exception as error:  # noqa: BLE001 - the others must not wait for this one
-            report(f"{each.job.task}: cannot be seen to yet: {type(error).__name__}: {error}")
+        await _see_to_one(store, each, report)
     if theirs:
         await stop_left_children(store, home)  # of agents that ended with their node
         await store.forget_nodes()
@@ -81,13 +77,24 @@ async def take_over(store: NodeStore, home: Home, report: Callable[[str], None])
     for task in left:
         begun = task.state is not State.QUEUED
         seen = Silence(Job(task.id, task.attempt), 0, dead=True, node=store.node, begun=begun)
-        await _take_from_the_dead(store, seen, report, restarted=True)
+        await _see_to_one(store, seen, report, restarted=True)
     if left:
         await stop_left_children(store, home)
 
 
-async def _take_from_the_dead(
+async def _see_to_one(
     store: NodeStore, seen: Silence, report: Callable[[str], None], *, restarted: bool = False
+) -> None:
+    try:
+        await _take_from_the_dead(store, seen, report, restarted=restarted)
+    except StoreAway:
+        raise
+    except Exception as error:  # noqa: BLE001 - the others must not wait for this one
+        report(f"{seen.job.task}: cannot be seen to yet: {type(error).__name__}: {error}")
+
+
+async def _take_from_the_dead(
+    store: NodeStore, seen: Silence, report: Callable[[str], None], *, restarted: bool
 ) -> None:
     """Of a machine that is only silent nobody knows what became of its work, nor of a stop."""
     job, reason = seen.job, _RESTARTED if restarted else _SILENT

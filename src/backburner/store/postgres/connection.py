@@ -77,12 +77,17 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 
-def conninfo(address: str) -> str:
-    """What libpq takes; what the address itself says wins."""
+def conninfo(address: str, *, standby: bool = False) -> str:
+    """What libpq takes; what the address itself says wins.
+
+    Of several hosts it is the one that follows no other, unless a ``standby`` will do.
+    """
     check_address(address)
     try:
         given = conninfo_to_dict(address)
         given.setdefault("application_name", "backburner")
+        if not standby and "," in f"{given.get('host')}{given.get('hostaddr')}":
+            given.setdefault("target_session_attrs", "primary")
         return make_conninfo("", **{**_LINE, **given})
     except psycopg.ProgrammingError as error:
         raise UsageError(
@@ -117,11 +122,10 @@ def connect(address: str, *, standby: bool = False, **more: str) -> Connection:
     follows another one may lack what was just written, and its heartbeats are old: it will do for
     a ``standby`` alone, where the caller says what it is.
     """
-    connection = psycopg.connect(conninfo(address), autocommit=True)
+    connection = psycopg.connect(conninfo(address, standby=standby), autocommit=True)
     try:
-        if not standby:
-            refuse_standby(is_standby=is_standby(connection))
-        connection.execute(settings(address, **more))
+        follows = _last_row(connection, settings(address, **more) + b"; " + _FOLLOWS)[0]
+        refuse_standby(is_standby=follows and not standby)
         _refuse_shared_sessions(address, connection)
     except BaseException:
         connection.close()
@@ -135,6 +139,15 @@ def connect_pooled(address: str) -> Connection:
     or prepared for longer.
     """
     return _adapted(psycopg.connect(conninfo(address), autocommit=True, prepare_threshold=None))
+
+
+def _last_row(connection: Connection, statements: bytes) -> tuple[Any, ...]:
+    """Of several, sent together."""
+    cursor = connection.execute(statements)
+    while cursor.nextset():
+        pass
+    (row,) = cursor.fetchall()
+    return row
 
 
 def _adapted(connection: Connection) -> Connection:
@@ -210,9 +223,15 @@ def is_lost(error: BaseException) -> bool:
     )
 
 
-def is_standby(connection: psycopg.BaseConnection[Any]) -> bool:
-    """Whether the server only follows another one. It has said so by itself: this asks nothing."""
-    return connection.info.parameter_status("in_hot_standby") == "on"
+_FOLLOWS = b"SELECT pg_is_in_recovery()"
+"""Whether it only follows another one. A server says that by itself, too, but a pooler repeats what
+an earlier one has said."""
+_ONLY_READS = b"SELECT current_setting('transaction_read_only')::boolean"
+
+
+def is_standby(connection: Connection) -> bool:
+    """Whether the server only follows another one."""
+    return _last_row(connection, _FOLLOWS)[0]
 
 
 def refuse_standby(*, is_standby: bool) -> None:
@@ -221,10 +240,9 @@ def refuse_standby(*, is_standby: bool) -> None:
         raise psycopg.OperationalError("this server only follows another one")
 
 
-def is_read_only(connection: psycopg.BaseConnection[Any]) -> bool:
+def is_read_only(connection: Connection) -> bool:
     """Whether nothing can be written over it, for whatever reason."""
-    said = connection.info.parameter_status("default_transaction_read_only")
-    return is_standby(connection) or said == "on"
+    return _last_row(connection, _ONLY_READS)[0]
 
 
 def only_read(said: str) -> StoreAway:

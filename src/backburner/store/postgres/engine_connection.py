@@ -20,7 +20,7 @@ from procrastinate.connector import Notify
 from procrastinate.exceptions import ConnectorException
 from psycopg_pool import AsyncConnectionPool, PoolClosed
 
-from backburner.store.postgres.connection import ReadOnly, conninfo, is_lost, is_read_only, settings
+from backburner.store.postgres.connection import ReadOnly, conninfo, is_lost, settings
 from backburner.store.postgres.footprint import ENGINE
 from backburner.store.postgres.listening import listening
 
@@ -41,7 +41,9 @@ class EngineConnection(procrastinate.PsycopgConnector):
         self._address = address
         self._report = report
         self._tell: Notify | None = None
-        self._waits = self._only_reads = False
+        self._waits = False
+        self._refused = 0
+        """So many questions wait for a database that is there and cannot be written."""
         self.heard = 0
         """So many notices have come."""
         self.lost = 0
@@ -55,7 +57,7 @@ class EngineConnection(procrastinate.PsycopgConnector):
             await connection.execute(ours)
 
         async def reset(connection: psycopg.AsyncConnection[Any]) -> None:
-            if is_read_only(connection):  # it would stay so: the next one may lead elsewhere
+            if self._refused:  # it would stay so: the next one may lead elsewhere
                 await connection.close()
 
         super().__init__(  # pyright: ignore[reportUnknownMemberType] - half of its types
@@ -92,28 +94,37 @@ class EngineConnection(procrastinate.PsycopgConnector):
     async def _patiently(
         self, ask: Callable[..., Awaitable[Answer]], query: str, arguments: dict[str, Any]
     ) -> Answer:
-        while True:
-            try:
-                answer = await ask(query, **arguments)
-            except ConnectorException as error:
-                cause = error.__cause__
-                if cause is None or isinstance(cause, PoolClosed) or not is_lost(cause):
-                    raise  # PoolClosed: this worker has left
-                if self.gives_up:
-                    raise
-                self.lost += 1
-                only_read = isinstance(cause, ReadOnly)
-                # Once, for whatever of it is asked meanwhile; and once more where the database is
-                # there and not to be written: that need not pass by itself.
-                if not self._waits or (only_read and not self._only_reads):
-                    self._waits, self._only_reads = True, only_read
-                    self._report(f"the engine waits for the database: {_first_line(cause)}")
-            else:
-                if self._waits:
-                    self._waits = self._only_reads = False
-                    self._report("the engine has the database again")
-                return answer
-            await asyncio.sleep(_AGAIN_S)
+        refused = False
+        try:
+            while True:
+                try:
+                    answer = await ask(query, **arguments)
+                except ConnectorException as error:
+                    cause = error.__cause__
+                    if cause is None or isinstance(cause, PoolClosed) or not is_lost(cause):
+                        raise  # PoolClosed: this worker has left
+                    if self.gives_up:
+                        raise
+                    self.lost += 1
+                    # Once, for whatever of it is asked meanwhile; and once more where the database
+                    # is there and not to be written: that need not pass by itself.
+                    first = not self._waits
+                    if isinstance(cause, ReadOnly) and not refused:
+                        first |= not self._refused
+                        refused = True
+                        self._refused += 1
+                    if first:
+                        self._waits = True
+                        self._report(f"the engine waits for the database: {_first_line(cause)}")
+                else:
+                    # What writes nothing is answered all the while.
+                    if self._waits and self._refused == refused:
+                        self._waits = False
+                        self._report("the engine has the database again")
+                    return answer
+                await asyncio.sleep(_AGAIN_S)
+        finally:
+            self._refused -= refused
 
     async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
         """See BaseConnector."""

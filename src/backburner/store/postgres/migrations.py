@@ -52,7 +52,9 @@ _RIGHTS = f"""
            has_database_privilege(current_database(), 'CREATE'),
            to_regnamespace('{SCHEMA}') IS NOT NULL,
            to_regrole('{TENANT}') IS NOT NULL,
-           coalesce(pg_has_role(to_regrole('{TENANT}'), 'MEMBER'), false)
+           coalesce(pg_has_role(to_regrole('{TENANT}'), CASE
+               WHEN current_setting('server_version_num')::int < 160000
+               THEN 'MEMBER' ELSE 'SET' END), false)
 """.encode()
 
 _NUMBERED = re.compile(r"(\d{4})_\w+\.sql")

@@ -36,7 +36,7 @@ from backburner.store.postgres.store import PostgresStore, opened_with
 from backburner.store.protocol import Facts, Output
 from backburner.store.record import transaction
 from backburner.store.record.claims import CLAIMS, Claim, Claimed
-from backburner.store.record.ends import AT_ITS_START, ENDS, End
+from backburner.store.record.ends import AT_ITS_START, ENDS, End, end_task
 from backburner.store.record.reading import Reader
 from backburner.store.record.rows import to_message, to_question, to_task
 from backburner.store.record.tasks import requeue
@@ -81,6 +81,11 @@ def _give_back(run: transaction.Statements, job: Job, node: str | None) -> bool:
     run.rows("jobs_close", name=TASK, task=job.task, attempt=job.attempt)
     Procrastinate().cancel(run, [job])  # it was sent to one who has not taken it
     return True
+
+
+def _lives(run: transaction.Statements, seen: Silence) -> bool:
+    """Whether whoever was seen silent has been heard of since."""
+    return bool(run.rows("node_lives", node=seen.node, silent_s=float(seen.silent_s)))
 
 
 class NodeStore(PostgresStore):
@@ -178,17 +183,26 @@ class NodeStore(PostgresStore):
         """
         return await self._writer.write(lambda run: _give_back(run, job, self._node))
 
-    # What a dead one had: nothing is done to what another one has by now, under the same attempt
+    async def prove_contact(self) -> None:
+        """Write something: where nobody can, nobody says that it lives. StoreError where not."""
+        await self._writer.write(lambda run: run.rows("contact_prove", node=self._node))
+
+    # What a dead one had: nothing is done to what another one has by now, under the same attempt,
+    # nor where it was heard of since
 
     async def give_back_from(self, seen: Silence) -> bool:
         """The same for what waited with somebody."""
-        return await self._writer.write(lambda run: _give_back(run, seen.job, seen.node))
+        return await self._writer.write(
+            lambda run: not _lives(run, seen) and _give_back(run, seen.job, seen.node)
+        )
 
     async def requeue_from(self, seen: Silence, reason: str) -> bool:
         """It is taken up again with the next attempt; see `Store.requeue`."""
 
         def operation(run: transaction.Statements) -> bool:
             job = seen.job
+            if _lives(run, seen):
+                return False
             if not run.rows("task_is_with", id=job.task, attempt=job.attempt, node=seen.node):
                 return False
             return requeue(run, job.task, job.attempt, reason) is not None
@@ -199,7 +213,11 @@ class NodeStore(PostgresStore):
         """It ends; see `Store.finish`."""
         job = seen.job
         end = End(job.task, job.attempt, ending, node=seen.node)
-        ended = self._finish(job.task, job.attempt, lambda: self._writer.write_together(ENDS, end))
+
+        def operation(run: transaction.Statements) -> Task | None:
+            return None if _lives(run, seen) else end_task(run, end)
+
+        ended = self._finish(job.task, job.attempt, lambda: self._writer.write(operation))
         return await ended is not None
 
     async def hand_on(self, job: Job, *, refused: bool) -> bool:

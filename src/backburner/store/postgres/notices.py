@@ -18,7 +18,7 @@ _FITS_BYTES = 7000
 ANYTHING = ""
 """What a notification says of a change that it does not tell of."""
 
-QUIET = frozenset({"nodes_take"})
+QUIET = frozenset({"nodes_take", "contact_prove"})
 """What nobody can see who is not the engine: a commit of nothing else is not told of."""
 
 _TOLD_BY_EVENTS = frozenset({

@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
+from backburner.model.errors import StoreAway
 from backburner.store.news import News
 from backburner.store.postgres.admission import admission
 from backburner.store.postgres.attachments import Attachments
 from backburner.store.postgres.clock import DatabaseClock
-from backburner.store.postgres.connection import Connection
+from backburner.store.postgres.connection import PATIENCE_S, Connection
 from backburner.store.postgres.engine import Procrastinate
 from backburner.store.postgres.inputs import Inputs
 from backburner.store.postgres.migrations import opened
@@ -42,8 +43,19 @@ class PostgresStore(Record, Mirror, Nodes, Inputs, Attachments, Secrets):
         self._closed = False
 
     async def begun(self) -> None:
-        """Wait until every change is heard of."""
-        await self._listener.begun()
+        """Wait until every change is heard of; where that cannot be it is closed, and StoreAway."""
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await self._listener.begun()
+        except BaseException as error:
+            await self.close()
+            if not isinstance(error, TimeoutError):
+                raise
+            raise StoreAway(
+                "the database lets nobody in who would hear of changes",
+                remedy="see that it runs, and has connections left: max_connections, and the limit"
+                " of this user",
+            ) from None
 
     def _woken(self, writer: int, news: News | None) -> None:
         if not writer:  # a database that was started anew may give our number to somebody else

@@ -13,7 +13,10 @@ END
 $$;
 DO $$
 BEGIN
-    IF NOT pg_has_role(current_user, 'backburner_tenant', 'MEMBER') THEN
+    -- From 16 on who makes a role is its member, and may not act as it.
+    IF NOT pg_has_role(current_user, 'backburner_tenant', CASE
+        WHEN current_setting('server_version_num')::int < 160000 THEN 'MEMBER' ELSE 'SET' END)
+    THEN
         GRANT backburner_tenant TO CURRENT_USER;
     END IF;
     EXECUTE format('GRANT USAGE ON SCHEMA %I TO backburner_tenant', current_schema());

@@ -826,6 +826,19 @@ WHERE job.status = 'doing' AND job.task_name = :name AND coalesce(w.silent_s, :s
   AND NOT EXISTS (SELECT 1 FROM procrastinate_events e WHERE e.job_id = job.id AND e.type = 'started'
                   AND e.at > clock_timestamp() - coalesce(w.silent_s, :silent_s) * interval '1 second');
 
+-- name: node_lives
+-- Whether a node has said that it lives, not so long ago that it would be dead.
+SELECT 1 FROM node n LEFT JOIN procrastinate_workers w ON w.id = n.worker
+WHERE n.id = :node
+  AND greatest(w.last_heartbeat, n.seen_at)
+      > clock_timestamp() - least(n.silent_s, :silent_s) * interval '1 second';
+
+-- name: contact_prove
+-- Something is written. What is old goes as the numbers of commits do.
+INSERT INTO commitment (writer, number) VALUES (:node, 0)
+ON CONFLICT (writer) DO UPDATE SET at = excluded.at
+RETURNING writer;
+
 -- name: jobs_left_behind
 -- What the last worker of a node was given and had not taken when it died.
 SELECT t.id, t.attempt FROM node n JOIN procrastinate_jobs job ON job.worker_id = n.worker

@@ -58,7 +58,15 @@ def command(
         ),
     ] = None,
     concurrency: Annotated[
-        int, typer.Option("--concurrency", metavar="N", min=1, max=10_000, help="Tasks at once.")
+        int,
+        typer.Option(
+            "--concurrency",
+            metavar="N",
+            min=1,
+            max=10_000,
+            help="Commands at once. Tools and agents: as many again, and not more than 64 unless "
+            "BACKBURNER_TOOLS_PER_WORKER says so.",
+        ),
     ] = 64,
     dead_after: Annotated[
         float | None,
@@ -108,6 +116,7 @@ def command(
     from backburner.runtime.node import Terms
 
     settings = settings_from_environment()
+    settings = replace(settings, tools_per_worker=min(settings.tools_per_worker, concurrency))
     if dead_after is not None:
         settings = replace(settings, dead_after_s=dead_after)
     queues = tuple(dict.fromkeys(queue or [NO_QUEUE]))

@@ -9,11 +9,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from backburner import Backburner, State, Task
 from backburner.store.postgres import queries
 from tests import postgres_server
 from tests.nodes.conftest import NewWorker
+from tests.nodes.machine import machine
+from tests.waiting import wait_until_async
 
 RUNS = 40
 MOST_A_RUN = 25
@@ -95,3 +98,38 @@ async def test_e7_looks_do_not_grow_with_runs(
     total = sum(asked.values())
     most = MOST_A_RUN * RUNS + A_SECOND * seconds
     assert total <= most, f"{total} statements for {RUNS} runs: {asked.most_common(20)}"
+
+
+async def test_e7_a_stop_and_an_end_are_heard_of_without_a_look(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody looks by the clock for an hour: no interval of polling is in either."""
+    for place in ("worker", "signals", "followup"):
+        monkeypatch.setattr(f"backburner.runtime.{place}._LOOK_EVERY_S", 3600.0)
+    monkeypatch.setenv("BACKBURNER_HOME", str(tmp_path))
+    async with (
+        machine(address, tmp_path / "machine", silent_s=3600),
+        Backburner.open(address) as bb,
+    ):
+        began = tmp_path / "began"
+        tool = asyncio.Event()
+
+        @bb.tool(background=True)
+        async def holds() -> None:
+            tool.set()
+            await asyncio.Event().wait()
+
+        session = bb.session("chat")
+        command = await session.run(f"touch {began}; exec tail -f {began}")
+        await wait_until_async(began.exists)
+        run = await session.spawn("holds")
+        await tool.wait()
+        async with Backburner.open(address) as elsewhere:
+            told = aiter(elsewhere.session("chat").signals())
+            for task in (command, run):
+                there = await elsewhere.session("chat").task(task.id)
+                asked = asyncio.create_task(there.stop())
+                async with asyncio.timeout(60):
+                    signal = await anext(told)
+                    await asked
+                assert (signal.task, there.state) == (task.id, State.CANCELED)

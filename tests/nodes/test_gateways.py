@@ -28,6 +28,8 @@ async def test_the_second_one_is_refused_until_the_first_has_gone(
         with pytest.raises(Conflict, match="on another machine"):
             async with sole(other, "the gateway x"):
                 pass
+    with psycopg.connect(address, autocommit=True) as looking:  # it has gone when it says so
+        await wait_until_async(lambda: looking.execute(HELD).fetchall() == [])
     async with sole(other, "the gateway x"):
         pass
 

@@ -146,7 +146,7 @@ def test_doctor_finds_what_is_wrong_with_the_machines(
     backburner("run", "--queue", "gpu", "--", "true")
     level, text = examined(backburner)["workers"]
     assert (level, text.partition(";")[0]) == ("fail", "none takes on tasks, and 1 wait")
-    worker = new_worker("--dead-after", "2")
+    worker = new_worker("--dead-after", "5")
     well = examined(backburner)
     level, text = well["workers"]
     assert (level, text.partition(";")[0]) == ("ok", "1 on 1 machine, 0 of 8 places taken")

@@ -11,7 +11,13 @@ import pytest
 from backburner import Backburner, ErrorKind, Event, EventKind, Settings, State, Task
 from backburner.work.report import LINE_MAX_BYTES
 from tests.faults.record import rows
-from tests.faults.victims import kill_all_of_ours, kill_keeper, sleepers, unique_seconds
+from tests.faults.victims import (
+    has_begun,
+    kill_all_of_ours,
+    kill_keeper,
+    sleepers,
+    unique_seconds,
+)
 from tests.runtime.scripts import PROGRAM
 from tests.waiting import wait_until, wait_until_async
 
@@ -188,10 +194,8 @@ async def test_x5_what_was_said_while_nobody_kept_the_home_is_heard(home: Path) 
             cwd=home,
         )
 
-        async def runs() -> bool:
-            return (await task.refresh()).state is State.RUNNING
-
-        await wait_until_async(runs)
+        # It has the word: one whose keeper dies between its claim and that does not begin.
+        wait_until(lambda: has_begun(bb.home.attempt(task.id, 1)))
         kill_all_of_ours(home)
         (home / "go").touch()
         wait_until(lambda: report_of(task).exists() and b"7" in report_of(task).read_bytes())

@@ -21,6 +21,10 @@ FROM_STATEMENTS = (
     " WHERE d.datname = current_database()"
 )
 _STATEMENTS = f"SELECT coalesce(sum(calls), 0) {FROM_STATEMENTS}"
+_COMMITS = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
+"""Only who changes something is given a number, at once. `pg_stat_database` counts looks as well,
+and hears of them late: of a connection that has nothing more to do after ten seconds, so what was
+measured had the commits of what came before it."""
 WRITES = "INTO commitment|_at_once"
 """What a writer says last: a commit, or the one statement that is a whole change."""
 
@@ -31,6 +35,7 @@ class Cost:
 
     cpu_s: float = 0.0
     commits: int = 0
+    """Of transactions that have changed something."""
     wal_bytes: int = 0
     statements: int = 0
 
@@ -53,7 +58,7 @@ class Cost:
     def a_second(self, seconds: float) -> str:
         """In words."""
         return (
-            f"{self.statements / seconds:.0f} statements, {self.commits / seconds:.0f} commits, "
+            f"{self.statements / seconds:.0f} statements, {self.commits / seconds:.1f} commits, "
             f"{self.wal_bytes / seconds / 1024:.0f} KiB of log and "
             f"{self.cpu_s / seconds * 1e3:.0f} ms of the database's processor a second"
         )
@@ -83,11 +88,10 @@ class Database:
         return row[0] if row else None
 
     def cost(self) -> Cost:
-        """Up to now; of the whole server, but for the commits."""
-        self.ask("SELECT pg_stat_clear_snapshot()")
+        """Up to now; of the whole server, but for the statements."""
         return Cost(
             self._cpu_s(),
-            self.ask(f"SELECT xact_commit FROM pg_stat_database WHERE datname = '{self.name}'"),
+            int(self.ask(_COMMITS)),
             int(self.ask("SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn")),
             int(self.ask(_STATEMENTS)),
         )

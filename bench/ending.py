@@ -20,7 +20,7 @@ from backburner import Backburner, Session
 from backburner.model.home import Home
 from backburner.model.ids import new_id
 from bench import bare
-from bench.measure import Effort, Row, in_turn, milliseconds, percentile
+from bench.measure import Effort, Row, Target, in_turn, milliseconds, percentile
 from bench.peer import Peer, peer
 
 _SCRIPT = '( exec "$@" ); echo $? > "$0"'
@@ -55,12 +55,18 @@ async def run(effort: Effort, folder: Path) -> list[Row]:
     ]
 
 
-def p99_row(name: str, times: tuple[list[float], list[float]], warm_up: int) -> Row:
+def p99_row(
+    name: str,
+    times: tuple[list[float], list[float]],
+    warm_up: int,
+    *,
+    target: Target | None = None,
+) -> Row:
     """p99 over all rounds but the first, of each of the two."""
     ours, raw = (each[warm_up:] for each in times)
     high, low = percentile(ours, 0.99), percentile(raw, 0.99)
     notes = [f"ours {milliseconds(ours)}", f"raw {milliseconds(raw)}"]
-    return Row(name, high * 1e3, "ms", raw=low * 1e3, ratio=high / low, notes=notes)
+    return Row(name, high * 1e3, "ms", raw=low * 1e3, ratio=high / low, target=target, notes=notes)
 
 
 async def _signal(home: Path, session: Session, signals: asyncio.StreamReader) -> float:

@@ -31,17 +31,24 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What the number has to be: at most or at least this, as a ratio or as it is."""
+    """What the number has to be, as a ratio or as it is: at most or at least this; or a ratio
 
-    sense: Literal["at most", "at least"]
+    ``within`` this factor of 1, where more is no better than less.
+    """
+
+    sense: Literal["at most", "at least", "within"]
     value: float
     unit: str = "x"
 
     def holds(self, number: float) -> bool:
         """Whether this is good enough."""
+        if self.sense == "within":
+            return 1 / self.value <= number <= self.value
         return number <= self.value if self.sense == "at most" else number >= self.value
 
     def __str__(self) -> str:
+        if self.sense == "within":
+            return f"{1 / self.value:.2f} to {self.value:g}{self.unit}"
         sign = "≤" if self.sense == "at most" else "≥"
         return f"{sign} {self.value:g}{'' if self.unit == 'x' else ' '}{self.unit}"
 

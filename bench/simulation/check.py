@@ -1,5 +1,7 @@
 """What the model says beside what is: 1, 2 and 4 workers here, then 1, 10 and 100 cells on paper.
 
+And what limits such a cell: what it would carry if something of it were otherwise.
+
 Here everything is on one machine, so the model is given that machine: its cores for the database,
 the workers and the callers together, as much of them as others left us in that very round. The
 column `raw limit` is the real rate, the ratio is the model's divided by it. The cells have machines
@@ -15,6 +17,7 @@ from bench.shared.sides import CALLERS, WAIT_S, Ours, Start, both, rate
 from bench.shared.workers import AT_ONCE
 from bench.simulation.measured import Measured, Used, measure, watched
 from bench.simulation.model import Cells, Costs, Shape, many_cells, rate_of_batch
+from bench.simulation.whatif import at_most, what_ifs
 
 _MACHINES = (1, 2, 4)
 _FEW = 4
@@ -31,7 +34,10 @@ _WORK_S = 2.0
 
 
 async def run(effort: Effort, folder: Path) -> list[Row]:
-    """A row for each number of machines and each load, and one for each number of cells."""
+    """A row for each number of machines and each load, for each number of cells, and for each
+
+    change of a cell.
+    """
     async with both(folder) as (ours, _):
         before = await measure(effort, ours)
         real: list[_Real] = []
@@ -113,8 +119,9 @@ def _costs(measured: Measured) -> list[Row]:
 
 
 def cells(effort: Effort, costs: Costs) -> list[Row]:
-    """A load that a cell bears at six tenths of what it could, on 1, 10 and 100 of them."""
-    most = rate_of_batch(costs, _CELL, effort.count(4000), callers=2000)
+    """What a cell carries, six tenths of that on 1, 10 and 100 of them, and what if."""
+    count = effort.count(4000)
+    most = at_most(costs, _CELL, count)
     machines = (
         f"a database with {_CELL.database_cores} cores, {_CELL.workers} workers with "
         f"{_CELL.worker_cores} cores and {_CELL.places} places each; commands that do nothing"
@@ -132,7 +139,7 @@ def cells(effort: Effort, costs: Costs) -> list[Row]:
             for_s=for_s / 5 if effort.quick else for_s,
         )
         rows.append(_paper(number, found))
-    return rows
+    return [*rows, *what_ifs(costs, _CELL, count)]
 
 
 def _paper(number: int, found: Cells) -> Row:

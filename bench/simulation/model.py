@@ -90,6 +90,8 @@ class Shape:
     """So many cores for everything, callers included, where all of it is on one machine."""
     bystanders: int = 0
     """Workers without a place, which only hear of commits."""
+    writers: int = 1
+    """At a time, on all machines: the lock."""
 
 
 @dataclass(slots=True)
@@ -123,7 +125,7 @@ class Cell:
         self._callers = one
         self._calls: Cores = simpy.Resource(env, 1)
         self._programs: list[Cores] = [simpy.Resource(env, 1) for _ in self._machines]
-        lock = simpy.Resource(env, 1)
+        lock = simpy.Resource(env, shape.writers)
         self._rung = [False for _ in self._machines]
         self._calling = _Writer(env, costs, lock, self._database, lambda: self._look(None))
         self._writing: list[_Writer] = [

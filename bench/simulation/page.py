@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from bench.simulation.check import LOAD
+from bench.simulation.whatif import SLOW_COMMITS
 
 PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
 _BLOCK = re.compile(r"(<!-- ([a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _MILLION = 1_000_000
 _HOUR_S = 3600.0
+_WHAT_IF = "what if: "
 
 Row = dict[str, Any]
 
@@ -85,6 +87,27 @@ def _paper(document: Row) -> str:
     return _text([*lines, "", f"At six tenths of that: {'; '.join(needs)}."])
 
 
+def _whatif(document: Row) -> str:
+    """Ends with what is met first: what the cell gains most without."""
+    rows = _rows(document, _WHAT_IF)
+    as_measured = [row for row in rows if SLOW_COMMITS not in row["name"]]
+    slowly = [row for row in rows if f"{SLOW_COMMITS}, " in row["name"]]
+    first, then = (_most_gained(of) for of in (as_measured, slowly))
+    lines = ["| what if | at most | instead of | ratio |", "| --- | --- | --- | --- |"]
+    lines += [
+        f"| {row['name'].removeprefix(_WHAT_IF)} | {row['ours']:,.0f} /s | {row['raw']:,.0f} /s "
+        f"| {row['ratio']:.2f} |"
+        for row in rows
+    ]
+    met = f"Most is gained with {first}; with {SLOW_COMMITS}, it is with {then}."
+    return _text([*lines, "", met])
+
+
+def _most_gained(rows: list[Row]) -> str:
+    best: str = max(rows, key=lambda row: row["ratio"])["name"]
+    return best.removeprefix(_WHAT_IF).removeprefix(f"{SLOW_COMMITS}, ")
+
+
 def _logs(document: Row) -> str:
     rows = [row for row in document["rows"] if "tasks that print" in row["name"]]
     lines = [f"- {row['name']}: {row['notes'][0]}; {row['notes'][2]}." for row in rows]
@@ -124,6 +147,7 @@ _BLOCKS: dict[str, Callable[[Row], str]] = {
     "costs": _costs,
     "check": _check,
     "paper": _paper,
+    "whatif": _whatif,
     "logs": _logs,
     "growth": _growth,
 }

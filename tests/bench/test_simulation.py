@@ -3,6 +3,7 @@
 import pytest
 
 from bench.simulation.model import Costs, Shape, many_cells, rate_of_batch
+from bench.simulation.whatif import SLOW_COMMITS, what_ifs
 
 FREE = Costs(commit_s=1e-6, changes_s=1e-9, worker_s=1e-9, caller_s=1e-9)
 
@@ -35,6 +36,25 @@ def test_one_writer_at_a_time_is_the_limit_however_many_workers_there_are() -> N
     rates = [rate_of_batch(costs, Shape(n, 64), 4000, callers=64) for n in (1, 8)]
     assert rates[0] > 10 * alone
     assert rates[1] < 2 * rates[0]
+    without = rate_of_batch(costs, Shape(8, 64, writers=9), 4000, callers=64)
+    assert without > 2 * rates[1]
+
+
+def test_what_is_the_limit_is_what_a_cell_carries_more_without() -> None:
+    cell = Shape(2, 64, database_cores=1)
+
+    def gains(costs: Costs) -> dict[str, float | None]:
+        return {
+            row.name.removeprefix("what if: "): row.ratio for row in what_ifs(costs, cell, 2000)
+        }
+
+    found = gains(Costs(commit_s=1e-6, changes_s=1e-9, worker_s=1e-9, caller_s=0, reads_s=0.01))
+    assert found["2 cores of the database"] == pytest.approx(2, rel=0.1)
+    assert found["no lock"] == pytest.approx(1, rel=0.1)
+    assert found["4 workers"] == pytest.approx(1, rel=0.1)
+    found = gains(Costs(commit_s=1e-6, changes_s=1e-9, worker_s=1e-9, caller_s=0))
+    slowly = f"{SLOW_COMMITS}, no lock"
+    assert (found[slowly] or 0) > (found[f"{SLOW_COMMITS}, 2 cores of the database"] or 0)
 
 
 def test_one_machine_is_shared_by_all() -> None:

@@ -5,6 +5,8 @@ refused in a sentence where it was given as the address of the record.
 
 import asyncio
 import contextlib
+import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Generator
@@ -15,12 +17,14 @@ import psycopg
 import pytest
 
 from backburner import Backburner, NotFound, Settings, SignalKind
-from backburner.model.errors import StoreUnusable
+from backburner.model.errors import StoreAway, StoreUnusable
 from backburner.model.states import State
+from backburner.store.postgres import reader
 from backburner.store.postgres.connection import connect
 from backburner.store.postgres.footprint import PROGRAM, READERS, READS
 from tests import postgres_server
 from tests.cli.program import Program
+from tests.faults.victims import processes_with
 from tests.nodes.workers import WorkerProcess
 from tests.pgbouncer import pgbouncer
 from tests.store.postgres.test_database import run
@@ -45,6 +49,29 @@ async def test_x10_in_session_mode_programs_and_workers_go_on_as_without_it(
                 assert stopped.state is State.CANCELED
         finally:
             worker.leave()
+
+
+async def test_x10_a_pooler_that_says_nothing_more_is_hung_up_on_and_asked_again(
+    address: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the wire behind it is cut: it holds the line, and has nothing to say."""
+    monkeypatch.setattr(reader, "_ANSWERS_S", 1.0)
+    with pgbouncer(address, "transaction", tmp_path) as pooled:
+        (pid,) = processes_with(str(tmp_path / "pgbouncer.ini"))
+        async with Backburner.open(address, settings=Settings(pooler=pooled)) as bb:
+            task = await bb.session("chat").run("true")
+            assert await bb.session("chat").tasks()
+            os.kill(pid, signal.SIGSTOP)
+            reading = [asyncio.create_task(bb.session("chat").tasks()) for _ in range(READERS + 1)]
+            assert not (await asyncio.wait(reading, timeout=2))[0]
+            os.kill(pid, signal.SIGCONT)
+            for found in await asyncio.gather(*reading):
+                assert [each.id for each in found] == [task.id]
+            os.kill(pid, signal.SIGSTOP)
+            with pytest.raises(StoreAway):
+                await bb.session("chat").tasks()
+            os.kill(pid, signal.SIGCONT)
+            assert await bb.session("chat").tasks()
 
 
 async def test_x10_in_transaction_mode_it_is_refused(

@@ -5,7 +5,9 @@ transaction that is left open ends; no error holds a password.
 """
 
 import contextlib
+import os
 import re
+import socket
 from collections.abc import Generator
 from typing import Any
 
@@ -139,6 +141,15 @@ def connect_pooled(address: str) -> Connection:
     or prepared for longer.
     """
     return _adapted(psycopg.connect(conninfo(address), autocommit=True, prepare_threshold=None))
+
+
+def hang_up(connection: Connection) -> None:
+    """End it under whoever waits for an answer, in another thread."""
+    with (
+        contextlib.suppress(psycopg.Error, OSError),  # closed, or lost already
+        socket.socket(fileno=os.dup(connection.fileno())) as line,
+    ):
+        line.shutdown(socket.SHUT_RDWR)
 
 
 def _last_row(connection: Connection, statements: bytes) -> tuple[Any, ...]:

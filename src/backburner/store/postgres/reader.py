@@ -6,7 +6,7 @@ waiting for that leaves no thread behind that goes on.
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ from backburner.store.postgres.connection import (
     connect,
     explain,
     explained,
+    hang_up,
     is_lost,
     refuse_standby,
     settings_of_a_look,
@@ -38,6 +39,8 @@ from backburner.store.record.transaction import Row
 Result = TypeVar("Result")
 
 _AGAIN_S = 0.1
+_ANSWERS_S = 15.0
+"""A look over a pooler takes no longer; less than it is tried for, so there is another one."""
 
 
 _OF_EVERYONE = frozenset({"task_waits", "owner_limit_any"})
@@ -56,9 +59,14 @@ class Reader(reading.Reader):
     def _rows(self, name: str, /, **values: Any) -> list[Row]:
         return self._statements.rows(name, **values)
 
+    @property
+    def connection(self) -> Connection:
+        """What it reads on."""
+        return self._statements.connection
+
     def close(self) -> None:
         """Close the connection."""
-        self._statements.connection.close()
+        self.connection.close()
 
 
 class TenantReader(Reader):
@@ -126,10 +134,25 @@ def reader_if_current(address: str) -> Glancer | None:
     """A reader where the record is there and needs no migration."""
     with explained():
         connection = connect(address, standby=True)
-        if is_current(connection):
-            return Glancer(connection, DatabaseClock())
-        connection.close()
-        return None
+        try:
+            current = is_current(connection)
+        except BaseException:
+            connection.close()
+            raise
+    if current:
+        return Glancer(connection, DatabaseClock())
+    connection.close()
+    return None
+
+
+async def _hang_up_on_silence(looking: "asyncio.Future[Any]", asked: Sequence[Connection]) -> None:
+    """A pooler answers for a wire that is cut behind it: the kernel does not notice, as it would.
+
+    Once what is asked is over, whatever it has come to, there is nothing to do.
+    """
+    if not (await asyncio.wait([looking], timeout=_ANSWERS_S))[0]:
+        for connection in asked:
+            hang_up(connection)
 
 
 class Readers:
@@ -154,17 +177,27 @@ class Readers:
         while True:
             if self._closed:
                 raise StoreClosed("the record is closed", remedy="open it again")
+            asked: list[Connection] = []
+            looking = loop.run_in_executor(self._threads, self._read, read, owner, asked)
             try:
-                return await loop.run_in_executor(self._threads, self._read, read, owner)
+                if self._pooler is not None:
+                    await _hang_up_on_silence(looking, asked)
+                return await looking
             except psycopg.Error as error:
                 if not is_lost(error) or loop.time() > deadline:
                     raise explain(error) from error
             await asyncio.sleep(_AGAIN_S)
 
-    def _read(self, read: Callable[[reading.Reader], Result], owner: str | None) -> Result:
+    def _read(
+        self,
+        read: Callable[[reading.Reader], Result],
+        owner: str | None,
+        asked: list[Connection],
+    ) -> Result:
+        """``asked`` is told whom it waits for, where that may be silent for ever."""
         try:
             if self._pooler is not None:
-                return self._pooled_reader(self._pooler).look(read, owner)
+                return self._pooled_reader(self._pooler, asked.append).look(read, owner)
             return read(self._reader() if owner is None else self._tenant_reader(owner))
         except psycopg.Error:
             self._forget()
@@ -186,11 +219,14 @@ class Readers:
         reader.owner = owner
         return reader
 
-    def _pooled_reader(self, pooler: Pooler) -> PooledReader:
+    def _pooled_reader(self, pooler: Pooler, asks: Callable[[Connection], object]) -> PooledReader:
+        """``asks`` is told what is asked, from before the first question on."""
         reader: PooledReader | None = getattr(self._own, "pooled", None)
         if reader is None:
-            reader = self._own.pooled = PooledReader(pooler.connect(), self._leases)
+            reader = self._own.pooled = PooledReader(pooler.connect(asks), self._leases)
             self._all.add(reader)
+        else:
+            asks(reader.connection)
         return reader
 
     def _forget(self) -> None:

@@ -104,8 +104,17 @@ class Round:
         return Promises(self.ground, self.folder, self.seconds)
 
 
-async def campaign(ground: Ground, rounds: int) -> tuple[int, int]:
-    """Answers how many were orphaned, and how many of those that may were taken up again."""
+@dataclass
+class Sums:
+    """Of all rounds; see `Promises`."""
+
+    orphaned: int
+    taken_up: int
+    in_vain: int
+
+
+async def campaign(ground: Ground, rounds: int) -> Sums:
+    """So many rounds, one after the other."""
     seed = int(os.environ.get("CAMPAIGN_SEED", secrets.randbelow(10**9)))
     print(f"CAMPAIGN_SEED={seed}")
     count = 0
@@ -129,10 +138,14 @@ async def campaign(ground: Ground, rounds: int) -> tuple[int, int]:
             for application in this.applications.values():
                 application.kill()
                 application.wait()
-    orphaned, taken_up = sum(each.orphaned for each in kept), sum(each.taken_up for each in kept)
-    print(f"{rounds} rounds, {count} tasks: {orphaned} orphaned, {taken_up} taken up again")
+    sums = Sums(
+        orphaned=sum(each.orphaned for each in kept),
+        taken_up=sum(each.taken_up for each in kept),
+        in_vain=sum(each.in_vain for each in kept),
+    )
+    print(f"{rounds} rounds, {count} tasks: {sums}")
     async with Backburner.open(ground.address) as bb:
         for each in kept:
             await each.check_they_still_hold(bb)
     ground.check()
-    return orphaned, taken_up
+    return sums

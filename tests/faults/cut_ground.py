@@ -7,7 +7,7 @@ The database and the applications are at the other end of all wires.
 
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,10 @@ _IMPATIENT = "options=-c%20idle_in_transaction_session_timeout%3D3s"
 """Who is cut off notices within seconds. Whoever is cut off in the middle of a write keeps the
 others for less than they wait for a write, also when that happens twice."""
 
+_OF_WORKERS = """
+    SELECT id FROM backburner.task
+    WHERE id = ANY(%s) AND regexp_replace(node, '[.]tools$', '') = ANY(%s)
+"""
 _ON_MACHINES = """
     SELECT id FROM backburner.task WHERE node = ANY(%s) AND (finished_at IS NULL OR leftovers > 0)
 """
@@ -73,6 +77,7 @@ class CutGround(SharedGround):
         self._new_home = new_home
         self._places: list[Place] = []
         self._lost: list[str] = []
+        self._harmed: set[str] = set()
         super().__init__(server, [new_home() for _ in range(WORKERS)])
         self.victims = {"wire": 35, "wires": 10, "absent": 15, "machine": 8}
         self.victims |= {"worker": 15, "workers": 5, "database": 8}
@@ -101,6 +106,7 @@ class CutGround(SharedGround):
             self._cut(present[: dice.randint(2, WORKERS)], dice)
         elif victim == "absent":
             for place in present[:1]:
+                self._harm(place.worker)
                 place.worker.kill()
                 place.come_back_in(_time_away(dice), place.worker.begin)
         elif victim == "machine":
@@ -113,18 +119,28 @@ class CutGround(SharedGround):
 
     def _cut(self, places: list[Place], dice: random.Random) -> None:
         for place in places:
+            self._harm(place.worker)
             place.machine.cut_off()
             place.come_back_in(_time_away(dice), place.machine.join)
 
     def _lose(self, place: Place) -> None:
         """It and all that ran on it; another machine takes its place."""
+        self._harm(place.worker)
         home = place.worker.home
         place.worker.kill()
         wait_until(lambda: not leftovers.end_once(home), message=f"{home} does not die")
-        self._lost.append(Path(Home(home).node).read_text().split()[0])
+        self._lost.append(_name(place.worker))
         number = self._workers.index(place.worker)
         self._workers[number] = self._new_worker(self._new_home())
         self._places[number] = self._places.pop()
+
+    def _kill(self, victim: str, workers: Sequence[WorkerProcess]) -> None:
+        for worker in workers:
+            self._harm(worker)
+        super()._kill(victim, workers)
+
+    def _harm(self, worker: WorkerProcess) -> None:
+        self._harmed.add(_name(worker))
 
     # Peace
 
@@ -140,6 +156,14 @@ class CutGround(SharedGround):
             rows = connection.execute(_ON_MACHINES, [self._lost]).fetchall()
         return {task for (task,) in rows}
 
+    def unharmed(self, tasks: Collection[str]) -> set[str]:
+        """Of an application nobody here knows whether it was killed."""
+        well = {_name(place.worker) for place in self._places} - self._harmed
+        self._harmed.clear()
+        with psycopg.connect(self._database, autocommit=True) as connection:
+            rows = connection.execute(_OF_WORKERS, [list(tasks), list(well)]).fetchall()
+        return {task for (task,) in rows}
+
     def close(self) -> None:
         for place in self._places:
             if place.returning is not None:
@@ -147,6 +171,10 @@ class CutGround(SharedGround):
                 place.wait()
             place.machine.join()
         super().close()
+
+
+def _name(worker: WorkerProcess) -> str:
+    return Path(Home(worker.home).node).read_text().split()[0]
 
 
 def _time_away(dice: random.Random) -> float:

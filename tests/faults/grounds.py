@@ -4,7 +4,7 @@ A home folder with its keeper and guardian; or a record that four workers share,
 """
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -62,6 +62,10 @@ class Ground(Protocol):
         """Tasks that are on machines which never come back."""
         ...
 
+    def unharmed(self, tasks: Collection[str]) -> set[str]:
+        """Which of these were on machines that nobody has harmed since this was asked last."""
+        ...
+
     def check(self) -> None:
         """What must hold of the record when all is over."""
         ...
@@ -99,6 +103,9 @@ class HomeGround:
 
     def on_lost_machines(self) -> set[str]:
         return set()
+
+    def unharmed(self, tasks: Collection[str]) -> set[str]:
+        return set(tasks)
 
     def check(self) -> None:
         assert is_intact(self._home)
@@ -154,6 +161,9 @@ class SharedGround:
 
     def on_lost_machines(self) -> set[str]:
         return set()
+
+    def unharmed(self, tasks: Collection[str]) -> set[str]:
+        return set(tasks)
 
     def check(self) -> None:
         """Nobody has ended but by our hand, and the engine has nothing that is over."""

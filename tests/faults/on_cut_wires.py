@@ -33,6 +33,6 @@ async def test_x10_promises_hold_through_2_rounds_of_cut_wires(ground: CutGround
 @pytest.mark.timeout(1700)
 async def test_x10_promises_hold_through_20_rounds_of_cut_wires(ground: CutGround) -> None:
     """So many that machines have died of which something was orphaned, and something taken up."""
-    orphaned, taken_up = await campaign(ground, 20)
-    assert orphaned
-    assert taken_up
+    sums = await campaign(ground, 20)
+    assert sums.orphaned
+    assert sums.taken_up

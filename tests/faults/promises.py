@@ -36,6 +36,11 @@ def ending_of(task: Task) -> Ending:
     return task.state, task.record.attempt, task.exit_code, repr(task.error), repr(task.result)
 
 
+def is_orphan(task: Task) -> bool:
+    """Whether it was given up with its machine."""
+    return task.error is not None and task.error.kind is ErrorKind.ORPHANED
+
+
 @dataclass
 class Promises:
     """Of one round, whose session is named like its folder."""
@@ -48,6 +53,8 @@ class Promises:
     """How many were given up with their machine."""
     taken_up: int = 0
     """How many were begun again by another one."""
+    in_vain: int = 0
+    """How many were orphaned whose machine nobody had harmed: it was too busy to be heard of."""
 
     @property
     def session(self) -> str:
@@ -84,6 +91,8 @@ class Promises:
                 assert stops.get(task.id, task.state) == task.state, "it changed after its end"
                 if task.id in expected:
                     await self.check_ending(task, *expected[task.id])
+            orphans = {task.id for task in tasks.values() if is_orphan(task)}
+            self.in_vain = len(self.ground.unharmed(orphans))
             gone = self.ground.on_lost_machines()
             await asyncio.gather(
                 *(task.stop(force=True) for task in tasks.values() if task.id not in gone)
@@ -148,7 +157,7 @@ class Promises:
         if task.state is State.CANCELED:
             assert task.record.stop is not None or task.record.place is None, seen
             return
-        if task.error is not None and task.error.kind is ErrorKind.ORPHANED:
+        if is_orphan(task):
             assert self.ground.deaths, seen
             self.orphaned += 1
             was_last = attempt >= ATTEMPTS_MAX or task.record.stop is not None

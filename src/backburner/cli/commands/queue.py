@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 HELP = """Make and manage queues: lines that tasks wait in.
 
 Of the tasks that were started with `run --queue NAME` only so many run at once, as many as the
-queue is wide; the others wait, the oldest first. Queues belong to the home, or to the record that
-many machines share, and serve all its sessions.
+queue is wide; the others wait, the highest priority first, then the oldest. Queues belong to the
+home, or to the record that many machines share, and serve all its sessions.
 """
 
 EXAMPLES = (

@@ -1,7 +1,7 @@
 """Procrastinate as the engine: its jobs lie in the same database, so that a task and its job are
 written in one transaction, and neither exists without the other.
 
-Only functions and queries of Procrastinate's own schema are used.
+What is written there goes through the functions of Procrastinate's own schema; its tables are read.
 """
 
 from collections.abc import Sequence

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -149,6 +150,20 @@ async def test_x2_nothing_is_read_from_a_server_that_only_follows_another_one(
             assert not (await asyncio.wait([reading], timeout=2))[0]
             own_server.run("SELECT pg_promote()")
             assert [each.id for each in await reading] == [task.id]
+
+
+async def test_x2_of_several_servers_the_one_is_taken_that_is_written_to(
+    own_server: Server, address: str, home: Path
+) -> None:
+    """As after a failover, where the server that comes first follows the other one now."""
+    own_server.stop()
+    (own_server.data / "standby.signal").touch()
+    own_server.start()
+    first, second = (urlsplit(each) for each in (own_server.address("postgres"), address))
+    both = f"postgresql://test@127.0.0.1:{first.port},127.0.0.1:{second.port}{second.path}"
+    async with Backburner.open(both) as bb:
+        task = await bb.session("chat").run("true")
+        assert [each.id for each in await bb.session("chat").tasks()] == [task.id]
 
 
 async def test_x2_nobody_is_dead_where_nobody_could_write_that_it_lives(

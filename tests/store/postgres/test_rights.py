@@ -5,13 +5,16 @@ from datetime import UTC, datetime
 
 import pytest
 
-from backburner.model.errors import StoreUnusable
+from backburner.model.errors import StoreAway, StoreUnusable
+from backburner.store.postgres import store as store_module
 from backburner.store.postgres.checkup import bring_up_to_date, checkup
 from backburner.store.postgres.connection import TENANT
 from backburner.store.postgres.store import open_store
 from tests import postgres_server
+from tests.postgres_server import Server
 from tests.store.conformance.making import ADA, BOB, queued
 from tests.store.postgres.test_database import run
+from tests.waiting import wait_until_async
 
 
 async def test_x10_a_plain_user_of_the_database_needs_no_more_than_the_role() -> None:
@@ -34,6 +37,34 @@ async def test_x10_a_plain_user_of_the_database_needs_no_more_than_the_role() ->
         assert await store.get(task.id, BOB) is None
     finally:
         await store.close()
+
+
+async def test_x10_who_may_make_roles_makes_a_record_that_it_can_use(own_server: Server) -> None:
+    """From PostgreSQL 16 on it is a member of what it makes, and may not act as it by itself."""
+    address = own_server.create_empty()
+    own_server.run("CREATE ROLE maker LOGIN CREATEROLE")
+    own_server.run(f"ALTER DATABASE {address.rsplit('/', 1)[1]} OWNER TO maker")
+    store = await open_store(address.replace("//test@", "//maker@"))
+    try:
+        task = await queued(store)
+        assert await store.get(task.id, ADA) is not None
+    finally:
+        await store.close()
+
+
+async def test_x10_whom_the_database_lets_in_once_is_told_so_and_does_not_wait_for_ever(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection that would hear of changes is one too many."""
+    monkeypatch.setattr(store_module, "PATIENCE_S", 1.0)
+    server, name = postgres_server.server(), f"once{int(datetime.now(UTC).timestamp() * 1e6)}"
+    server.run(f"CREATE ROLE {name} LOGIN CONNECTION LIMIT 1")
+    server.run(f"GRANT test TO {name}")
+    with pytest.raises(StoreAway, match="would hear of changes"):
+        await open_store(address.replace("//test@", f"//{name}@"))
+    left = f"SELECT 1 FROM pg_stat_activity WHERE usename = '{name}'"
+    await wait_until_async(lambda: run(address, left) == [])
+    server.run(f"DROP ROLE {name}")
 
 
 NewUser = Callable[[str, str], tuple[str, str]]

@@ -36,3 +36,5 @@ async def test_x10_promises_hold_through_20_rounds_of_cut_wires(ground: CutGroun
     sums = await campaign(ground, 20)
     assert sums.orphaned
     assert sums.taken_up
+    # A machine that is too busy is silent, too: a few may be so, and more would be our doing.
+    assert sums.in_vain * 5 <= sums.orphaned

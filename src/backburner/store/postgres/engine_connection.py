@@ -42,8 +42,8 @@ class EngineConnection(procrastinate.PsycopgConnector):
         self._report = report
         self._tell: Notify | None = None
         self._waits = False
-        self._refused = 0
-        """So many questions wait for a database that is there and cannot be written."""
+        self._refused: set[object] = set()
+        """Questions that wait for a database that is there and cannot be written."""
         self.heard = 0
         """So many notices have come."""
         self.lost = 0
@@ -94,7 +94,7 @@ class EngineConnection(procrastinate.PsycopgConnector):
     async def _patiently(
         self, ask: Callable[..., Awaitable[Answer]], query: str, arguments: dict[str, Any]
     ) -> Answer:
-        refused = False
+        question = object()
         try:
             while True:
                 try:
@@ -106,25 +106,33 @@ class EngineConnection(procrastinate.PsycopgConnector):
                     if self.gives_up:
                         raise
                     self.lost += 1
-                    # Once, for whatever of it is asked meanwhile; and once more where the database
-                    # is there and not to be written: that need not pass by itself.
-                    first = not self._waits
-                    if isinstance(cause, ReadOnly) and not refused:
-                        first |= not self._refused
-                        refused = True
-                        self._refused += 1
-                    if first:
-                        self._waits = True
-                        self._report(f"the engine waits for the database: {_first_line(cause)}")
+                    self._waits_for(question, cause)
                 else:
-                    # What writes nothing is answered all the while.
-                    if self._waits and self._refused == refused:
-                        self._waits = False
-                        self._report("the engine has the database again")
+                    self._is_answered(question)
                     return answer
                 await asyncio.sleep(_AGAIN_S)
         finally:
-            self._refused -= refused
+            self._refused.discard(question)
+
+    def _waits_for(self, question: object, cause: BaseException) -> None:
+        """Said once, for whatever of it is asked meanwhile; and once more where the database is
+
+        there and not to be written: that need not pass by itself.
+        """
+        first = not self._waits
+        if isinstance(cause, ReadOnly):
+            first |= not self._refused
+            self._refused.add(question)
+        if first:
+            self._waits = True
+            self._report(f"the engine waits for the database: {_first_line(cause)}")
+
+    def _is_answered(self, question: object) -> None:
+        """What writes nothing is answered all the while."""
+        self._refused.discard(question)
+        if self._waits and not self._refused:
+            self._waits = False
+            self._report("the engine has the database again")
 
     async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
         """See BaseConnector."""

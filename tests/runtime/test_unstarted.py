@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +13,7 @@ from backburner import Backburner, Session, State, Task, UsageError
 from backburner.model.task import Task as Record
 from backburner.runtime.worker import ProcessWorker
 from backburner.store.protocol import Store
+from backburner.work.process.condition import BLANK
 from tests.faults.victims import nobody_keeps
 from tests.waiting import wait_until_async
 
@@ -30,6 +32,20 @@ async def test_e4_of_one_that_was_stopped_before_its_start(home: Path) -> None:
         assert task.state is State.CANCELED
         assert result_of(task)["status"] == "canceled"
         assert (await task.output()).text == ""
+
+
+async def test_e4_a_keeper_that_makes_its_files_meanwhile_writes_over_nothing(home: Path) -> None:
+    """It has made the one that says how it stands, and is about to put into it that nothing is."""
+    async with Backburner.open(home) as bb:
+        with nobody_keeps(home):
+            task = await bb.session("s").run("true")
+            folder = bb.home.attempt(task.id, 1)
+            os.makedirs(folder.path)
+            fd = os.open(folder.wrapper, os.O_RDWR | os.O_CREAT, 0o600)
+            await task.stop()
+            os.pwrite(fd, BLANK, 0)
+            os.close(fd)
+        assert result_of(task)["status"] == "canceled"
 
 
 async def test_e4_of_one_whose_ender_died_before_it_left_the_files(home: Path) -> None:

@@ -45,5 +45,5 @@ def leave_result(home: Home, task: Task) -> None:
     error = task.error
     ending = Ending.canceled() if error is None else Ending.failed(error.kind, error.message)
     with contextlib.suppress(OSError):  # a full disk; the record has it too
-        condition.settle(folder, ending)
+        condition.settle_unbegun(folder, ending)
         os.close(open_plain(folder.log, os.O_WRONLY | os.O_CREAT))

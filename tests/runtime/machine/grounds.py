@@ -185,6 +185,16 @@ class HomeGround:
         return ""
 
 
+_JOBS = """
+    SELECT job.id, job.status, job.args FROM backburner.procrastinate_jobs job
+    LEFT JOIN backburner.task ON task.id = job.args ->> 'task'
+    WHERE job.status = 'todo'
+       OR (job.status = 'doing' AND NOT (%s AND task.finished_at IS NOT NULL))
+"""
+"""What the engine has left. That it is done with a job need not be on disk: of what a crash took of
+that, others see after a silence that nobody waits for here."""
+
+
 class SharedGround:
     """Four machines and a database. A machine that is killed comes back, as its supervisor sees to
 
@@ -200,6 +210,7 @@ class SharedGround:
 
     def __init__(self, server: Server, new_home: Callable[[], Path]) -> None:
         self._server = server
+        self._crashed = False
         self._new_home = new_home
         self.address = server.create()
         self.homes = [new_home() for _ in range(WORKERS)]
@@ -232,6 +243,7 @@ class SharedGround:
 
     def kill_database(self, *, with_carriers: bool) -> None:
         """What `pg_ctl stop -m immediate` does."""
+        self._crashed = True
         self._server.stop(signal.SIGQUIT)
         if with_carriers:
             self.kill_carriers()  # they begin while there is no database
@@ -265,10 +277,7 @@ class SharedGround:
 
             def left() -> list[object]:
                 # A launch lies apart from its task, which is not to name one any more.
-                of_engine = connection.execute(
-                    "SELECT id, status, args FROM backburner.procrastinate_jobs"
-                    " WHERE status IN ('todo', 'doing')"
-                ).fetchall()
+                of_engine = connection.execute(_JOBS, [self._crashed]).fetchall()
                 secrets = connection.execute("SELECT name FROM backburner.secret").fetchall()
                 return [*of_engine, *secrets]
 

@@ -129,6 +129,18 @@ def settle(
                 file.truncate(len(text))
             os.rename(folder.wrapper, folder.result)
             return
+    _put(folder, text)
+
+
+def settle_unbegun(folder: AttemptFolder, ending: Ending) -> None:
+    """The same for what never began. Not in place: a keeper may be making the file that says how it
+
+    stands in this very moment, and would write over what was put there.
+    """
+    _put(folder, json.dumps(ending.document(), allow_nan=False).encode())
+
+
+def _put(folder: AttemptFolder, text: bytes) -> None:
     os.makedirs(folder.path, mode=0o700, exist_ok=True)
     new = f"{folder.result}.{secrets.token_hex(4)}.new"  # several may say that it never began
     fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -84,8 +84,9 @@ def _give_back(run: transaction.Statements, job: Job, node: str | None) -> bool:
 
 
 def _lives(run: transaction.Statements, seen: Silence) -> bool:
-    """Whether whoever was seen silent has been heard of since."""
-    return bool(run.rows("node_lives", node=seen.node, silent_s=float(seen.silent_s)))
+    """Whether whoever was seen silent has been heard of since; none of whom we know better."""
+    silent_s = float(seen.silent_s)
+    return silent_s > 0 and bool(run.rows("node_lives", node=seen.node, silent_s=silent_s))
 
 
 class NodeStore(PostgresStore):

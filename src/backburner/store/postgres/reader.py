@@ -148,11 +148,15 @@ def reader_if_current(address: str) -> Glancer | None:
 async def _hang_up_on_silence(looking: "asyncio.Future[Any]", asked: Sequence[Connection]) -> None:
     """A pooler answers for a wire that is cut behind it: the kernel does not notice, as it would.
 
-    Once what is asked is over, whatever it has come to, there is nothing to do.
+    Again and again: what is asked may have waited for a thread.
     """
-    if not (await asyncio.wait([looking], timeout=_ANSWERS_S))[0]:
-        for connection in asked:
-            hang_up(connection)
+    try:
+        while not (await asyncio.wait([looking], timeout=_ANSWERS_S))[0]:
+            for connection in asked:
+                hang_up(connection)
+    except asyncio.CancelledError:
+        looking.cancel()  # nobody waits for what it comes to
+        raise
 
 
 class Readers:

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 import pytest
 
 from backburner.model.errors import StoreAway, StoreUnusable
+from backburner.store.postgres import migrations
 from backburner.store.postgres import store as store_module
 from backburner.store.postgres.checkup import bring_up_to_date, checkup
-from backburner.store.postgres.connection import TENANT
+from backburner.store.postgres.connection import TENANT, Connection, is_standby
 from backburner.store.postgres.store import open_store
 from tests import postgres_server
 from tests.postgres_server import Server
@@ -65,6 +66,20 @@ async def test_x10_whom_the_database_lets_in_once_is_told_so_and_does_not_wait_f
     left = f"SELECT 1 FROM pg_stat_activity WHERE usename = '{name}'"
     await wait_until_async(lambda: run(address, left) == [])
     server.run(f"DROP ROLE {name}")
+
+
+async def test_x2_a_database_that_goes_away_while_a_record_is_opened_is_told_of_as_ever(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever waits for it tries again then, and does not end."""
+
+    def cut(connection: Connection) -> bool:
+        run(address, f"SELECT pg_terminate_backend({connection.info.backend_pid})")
+        return is_standby(connection)
+
+    monkeypatch.setattr(migrations, "is_standby", cut)
+    with pytest.raises(StoreAway):
+        await open_store(address)
 
 
 NewUser = Callable[[str, str], tuple[str, str]]

@@ -106,10 +106,15 @@ def opened(address: str, *, writes: bool = False) -> Connection:
     ``writes`` from the beginning is refused by what can only be read, too.
     """
     connection = migrated(address)
-    if is_standby(connection) or (writes and is_read_only(connection)):
-        said = "it follows another" if is_standby(connection) else "this user, or it, is set so"
+    try:
+        with explained():
+            if is_standby(connection):
+                raise only_read("it follows another")
+            if writes and is_read_only(connection):
+                raise only_read("this user, or it, is set so")
+    except BaseException:
         connection.close()
-        raise only_read(said)
+        raise
     return connection
 
 

@@ -108,14 +108,18 @@ def opened(address: str, *, writes: bool = False) -> Connection:
     connection = migrated(address)
     try:
         with explained():
-            if is_standby(connection):
-                raise only_read("it follows another")
-            if writes and is_read_only(connection):
-                raise only_read("this user, or it, is set so")
+            _refuse_what_only_reads(connection, writes=writes)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def _refuse_what_only_reads(connection: Connection, *, writes: bool) -> None:
+    if is_standby(connection):
+        raise only_read("it follows another")
+    if writes and is_read_only(connection):
+        raise only_read("this user, or it, is set so")
 
 
 def migrate(connection: Connection) -> list[str]:

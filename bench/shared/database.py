@@ -25,8 +25,10 @@ _COMMITS = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
 """Only who changes something is given a number, at once. `pg_stat_database` counts looks as well,
 and hears of them late: of a connection that has nothing more to do after ten seconds, so what was
 measured had the commits of what came before it."""
-WRITES = "INTO commitment|_at_once"
-"""What a writer says last: a commit, or the one statement that is a whole change."""
+SIGNS = "number = excluded.number|_at_once"
+"""What a writer says once for each commit: its number, or the one statement that is all of it."""
+_WRITES = "^COMMIT$|_at_once"
+"""What a connection has said last that writes; no other has transactions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class Database:
         found = self._connection.execute(
             "SELECT pid, query ~ %s FROM pg_stat_activity"
             " WHERE datname = %s AND application_name LIKE %s",
-            (WRITES, self.name, client),
+            (_WRITES, self.name, client),
         ).fetchall()
         total = 0.0
         for pid, writes in found:

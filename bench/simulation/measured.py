@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from bench.measure import Effort, percentile
-from bench.shared.database import FROM_STATEMENTS, WRITES
+from bench.shared.database import FROM_STATEMENTS, SIGNS
 from bench.shared.processes import CORES, Machine, own_s, started_s
 from bench.shared.sides import BYSTANDER, CALLERS, Ours, rate
 from bench.shared.workers import AT_ONCE
@@ -25,7 +25,7 @@ _LEAST = 0.1
 _ONE_PLACE = Shape(1, 1, one_machine=CORES)
 _CROWD = Shape(1, AT_ONCE, one_machine=CORES, bystanders=1)
 _SIZE = "SELECT pg_database_size(current_database())"
-_COMMITS = f"SELECT coalesce(sum(calls), 0)::float {FROM_STATEMENTS} AND query ~ '{WRITES}'"
+_COMMITS = f"SELECT coalesce(sum(calls), 0)::float {FROM_STATEMENTS} AND query ~ '{SIGNS}'"
 
 
 @dataclass(slots=True)
@@ -74,7 +74,8 @@ async def watched(
     before, machine = look(), Machine.now()
     yield used
     after, machine = look(), Machine.now() - machine
-    spent = [b - a for a, b in zip(before, after, strict=True)]
+    # Who has hung up meanwhile has taken its time along.
+    spent = [max(0.0, b - a) for a, b in zip(before, after, strict=True)]
     (
         used.changes_s, used.commits, used.database_s, used.workers_s, used.jobs_s,
         used.bystander_s, used.bystander_reads_s, used.caller_s,

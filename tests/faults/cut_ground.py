@@ -14,6 +14,7 @@ from pathlib import Path
 import psycopg
 
 from backburner.model.home import Home
+from backburner.model.node import name_beside
 from tests import leftovers
 from tests.faults.grounds import QUEUES, WORKERS, SharedGround
 from tests.nodes.networks import Machine, Network
@@ -36,7 +37,7 @@ others for less than they wait for a write, also when that happens twice."""
 
 _OF_WORKERS = """
     SELECT id FROM backburner.task
-    WHERE id = ANY(%s) AND regexp_replace(node, '[.]tools$', '') = ANY(%s)
+    WHERE id = ANY(%s) AND node = ANY(%s)
 """
 _ON_MACHINES = """
     SELECT id FROM backburner.task WHERE node = ANY(%s) AND (finished_at IS NULL OR leftovers > 0)
@@ -161,7 +162,8 @@ class CutGround(SharedGround):
         well = {_name(place.worker) for place in self._places} - self._harmed
         self._harmed.clear()
         with psycopg.connect(self._database, autocommit=True) as connection:
-            rows = connection.execute(_OF_WORKERS, [list(tasks), list(well)]).fetchall()
+            nodes = [*well, *map(name_beside, well)]
+            rows = connection.execute(_OF_WORKERS, [list(tasks), nodes]).fetchall()
         return {task for (task,) in rows}
 
     def close(self) -> None:

@@ -18,7 +18,6 @@ from backburner.runtime.node_home import NodeHome
 from backburner.runtime.retention import Rule, prune
 from backburner.store.postgres.node import NodeStore
 from backburner.work.process import condition
-from tests import postgres_server
 from tests.faults.victims import is_running
 from tests.nodes.machine import left_running, machine
 from tests.nodes.workers import WorkerProcess
@@ -30,11 +29,9 @@ pytestmark = [pytest.mark.slow]
 
 
 async def test_x2_what_others_end_while_its_machine_comes_back_is_ended_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    address: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is ours when the machine looks, and nobody's a moment later."""
-    monkeypatch.setenv("BACKBURNER_HOME", str(tmp_path))
-    address, home = postgres_server.server().create(), tmp_path / "machine"
     async with Backburner.open(address) as bb:
         task, pid = await left_running(bb, home)
         kept, orphaned = NodeStore.kept, False
@@ -56,11 +53,9 @@ async def test_x2_what_others_end_while_its_machine_comes_back_is_ended_there(
 
 
 async def test_x2_what_could_not_be_adopted_and_is_over_by_then_is_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    address: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A machine that came back lacked descriptors, and others took it for dead meanwhile."""
-    monkeypatch.setenv("BACKBURNER_HOME", str(tmp_path))
-    address, home = postgres_server.server().create(), tmp_path / "machine"
     async with Backburner.open(address) as bb:
         task, pid = await left_running(bb, home)
         tries = 0
@@ -78,11 +73,9 @@ async def test_x2_what_could_not_be_adopted_and_is_over_by_then_is_ended(
 
 
 async def test_x2_what_was_forgotten_since_is_ended_before_its_folder_goes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    address: str, home: Path
 ) -> None:
     """What carries out tools beside the worker is open first, and forgets what is old."""
-    monkeypatch.setenv("BACKBURNER_HOME", str(tmp_path))
-    address, home = postgres_server.server().create(), tmp_path / "machine"
     async with Backburner.open(address) as bb:
         task, pid = await left_running(bb, home)
         assert await bb.store.finish(task.id, 1, ORPHANED) is not None

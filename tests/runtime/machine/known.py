@@ -38,6 +38,11 @@ class Known:
     """Somebody has asked for its end, or may have."""
     host_lost: bool = False
     """The application that carried it out has died or was closed, while it may have run."""
+    lost_unasked: bool = False
+    """That was before the record was seen to have a request for its end: it may have been orphaned
+    by then, in its files alone, and whoever finds them puts that on record."""
+    stop_on_record: bool = False
+    """The record was seen to have such a request."""
     killed: bool = False
     """Its first process was killed from outside, or may have been."""
     stopped_as: set[State] = field(default_factory=set[State])
@@ -51,11 +56,17 @@ class Known:
         """Whether it has not been seen to have ended."""
         return self.final is None
 
+    def lose_host(self) -> None:
+        """Who carried it out is gone, and it with them, if it ran."""
+        self.host_lost = True
+        self.lost_unasked |= not self.stop_on_record
+
     def seen(self, task: Task) -> None:
         """Compare with what was seen before: nothing goes back, and an end is final (E10)."""
         record = task.record
         assert record.attempt >= self.attempt, (self, record)
         self.attempt = record.attempt
+        self.stop_on_record |= record.stop is not None
         end = (record.state, record.error, record.exit_code, record.result, record.finished_at)
         if self.final is not None:
             assert end == self.final, (self, record)
@@ -73,6 +84,10 @@ class Known:
             ends |= {KILLED, SPAWN}
         exhausted = task.record.attempt == self.behaviour.most_runs
         asked_to_stop = task.record.stop is not None
-        if self.host_lost and (not sees_deaths if asked_to_stop else exhausted):
+        if asked_to_stop:
+            may_be_orphaned = not sees_deaths or (exhausted and self.lost_unasked)
+        else:
+            may_be_orphaned = exhausted
+        if self.host_lost and may_be_orphaned:
             ends.add(ORPHANED)
         return ends

@@ -263,8 +263,10 @@ class Life:
     def host_is_gone(self, host: str) -> None:
         """What it carried out is lost, or taken up by others."""
         for known in self.known.values():
-            if known.open and known.behaviour.in_application:
-                known.host_lost |= host in known.hosts or known.behaviour.repeatable
+            if not (known.open and known.behaviour.in_application):
+                continue
+            if host in known.hosts or known.behaviour.repeatable:
+                known.lose_host()
 
     def carrier_is_gone(self) -> None:
         """What it took up of others may be lost with it."""

@@ -1,13 +1,16 @@
 """E4, E11, C3, X2: moments in which two things happen to a run at once. Found by random lives."""
 
 import asyncio
+import json
 import os
 from pathlib import Path
 
 import pytest
 
-from backburner import AgentRequest, Backburner, State
+from backburner import AgentRequest, Backburner, ErrorKind, State
+from backburner.model.ending import Ending
 from backburner.model.home import Home
+from backburner.runtime.runs.archive import put_files
 from backburner.runtime.runs.recovery import recover
 from tests.faults.homes import waiting_starts
 from tests.faults.victims import nobody_keeps
@@ -83,6 +86,25 @@ async def test_e4_a_stop_that_meets_the_death_of_the_application_leaves_the_file
             assert task.state is State.CANCELED
             paths = task.document()["paths"]
             assert [Path(paths[name]).exists() for name in ("log", "result")] == [True, True]
+
+
+async def test_e10_a_stop_does_not_change_what_a_dead_keeper_has_decided(
+    home: Path, tmp_path: Path
+) -> None:
+    """It had orphaned the run, and died before the record said so."""
+    orphaned = Ending.failed(ErrorKind.ORPHANED, "the application that carried it out has died")
+    with nobody_keeps(home):
+        with application(home, "only_once", tmp_path) as (task_id, _):
+            wait_until(lambda: begun(tmp_path) == 1)
+        put_files(Home(home).attempt(task_id, 1), orphaned.document())
+        async with Backburner.open(home) as bb:
+            task = await bb.session("s").task(task_id)
+            await bb.store.request_stop(task_id, bb.session("s").scope, 0.0)
+            await recover(bb.store, Home(home), report)
+            await task.refresh()
+            assert (task.state, task.error) == (State.FAILED, orphaned.error)
+            result = json.loads(Path(task.document()["paths"]["result"]).read_text())
+            assert result["error"]["kind"] == "orphaned"
 
 
 async def test_e4_a_child_that_ends_with_its_agent_before_its_start_leaves_the_files(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from hypothesis.errors import FlakyFailure
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.postgres_server import Server
@@ -19,19 +20,20 @@ from tests.runtime.machine.machine import Machine
 def live(new_ground: NewGround, lives: int, steps: int) -> None:
     """So many lives, of so many steps each."""
     machine = type("Machine", (Machine,), {"new_ground": staticmethod(new_ground)})
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=lives,
-            stateful_step_count=steps,
-            deadline=None,
-            derandomize=False,  # as it is in CI, where they would be the same lives each time
-            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-            # The same steps may go well the next time: a smaller failure would take hours to find.
-            phases=(Phase.generate,),
-            database=None,
-        ),
+    ways = settings(
+        max_examples=lives,
+        stateful_step_count=steps,
+        deadline=None,
+        derandomize=False,  # as it is in CI, where they would be the same lives each time
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+        # The same steps may go well the next time: a smaller failure would take hours to find.
+        phases=(Phase.generate,),
+        database=None,
     )
+    try:
+        run_state_machine_as_test(machine, settings=ways)
+    except FlakyFailure as failure:  # so they did: what went wrong is told once, with its story
+        raise failure.exceptions[0] from None
 
 
 @pytest.mark.slow

@@ -11,8 +11,7 @@ import pytest
 from backburner import AgentRequest, Backburner, Context, State, StoreAway, Task
 from backburner.model.errors import StoreClosed
 from backburner.model.states import ErrorKind
-from backburner.runtime.runs import finishing
-from backburner.runtime.runs import worker as runs
+from backburner.runtime.runs import finishing, letting_go
 from backburner.store.postgres import reader, writer
 from backburner.store.postgres.node import NodeStore
 from tests.postgres_server import Server
@@ -29,7 +28,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each look and each change is given up soon."""
     for module in (reader, writer):
         monkeypatch.setattr(module, "PATIENCE_S", 0.2)
-    monkeypatch.setattr(runs, "_LETTING_GO_S", 2.0)
+    monkeypatch.setattr(letting_go, "_LETTING_GO_S", 2.0)
     monkeypatch.setenv("BACKBURNER_DEAD_AFTER_S", SOON)
 
 

@@ -28,8 +28,8 @@ from backburner.model.values import value
 from backburner.runtime.feed import Feed
 from backburner.runtime.runs.finishing import Finishing
 from backburner.runtime.runs.folders import missing_folder
+from backburner.runtime.runs.letting_go import HEEDS_S, LettingGo
 from backburner.runtime.runs.presence import LockPresence, Presence, place_of
-from backburner.runtime.runs.recovery import let_go
 from backburner.runtime.runs.run import Run, Work
 from backburner.runtime.runs.run_times import RunTimes
 from backburner.runtime.runs.unheard import Unheard
@@ -41,13 +41,8 @@ from backburner.work.log.bounds import LogBounds
 
 _log = logging.getLogger("backburner.runs")
 
-_CLOSING_S = 5.0
-"""What runs get for ending when their application closes, and the others for hearing of it."""
-
-_LETTING_GO_S = 20.0
-"""What the record gets then, as for any change of it: others see to what it does not hear of."""
-
-_CLOSED = "the application closed while it ran"
+_CLOSING_S = HEEDS_S
+"""What calls get for ending when their application closes, and the others for hearing of it."""
 
 _LOOK_AGAIN_S = 1.0
 _LOOK_PAUSE_S = 0.01
@@ -81,6 +76,14 @@ class RunWorker:
         self._runs: dict[str, Run] = {}
         self._run_times = RunTimes(self._runs)
         self._unheard = Unheard(store, home)
+        self._letting_go = LettingGo(
+            store,
+            home,
+            self._runs,
+            worker=lambda: self._presence.worker,
+            gone=self._gone,
+            report=self.report,
+        )
         self._gone_one = asyncio.Event()
         self._places = 0
         self._bell = asyncio.Event()
@@ -171,7 +174,7 @@ class RunWorker:
             self._places -= 1
             self.forget(run)
             if run.task is not None:  # it is on record, and this application closes
-                await whole(self._let_go(run.task))
+                await whole(self._letting_go.give_up(run.task))
 
     def _begun(self, run: Run, work: Work, begun: "asyncio.Future[tuple[Task, bool]]") -> None:
         """What is on disk as running has to run, also when nobody waits for it any more."""
@@ -304,18 +307,11 @@ class RunWorker:
         kept = await self.store.tasks_of_worker(self._presence.worker.id)
         ours = {(task.id, task.attempt) for task in kept}
         lost = (
-            self._end_lost(run)
+            self._letting_go.end_fenced_off(run)
             for run in runs
             if run.task is not None and (run.task.id, run.task.attempt) not in ours
         )
         await asyncio.gather(*lost)  # at once: each may take its time to heed that
-
-    async def _end_lost(self, run: Run) -> None:
-        assert run.task is not None
-        if await self._cut_off(run):
-            self.report(f"{run.task.id}: attempt {run.task.attempt} was fenced off, and is ended")
-            self._gone(run)
-            run.end_is_recorded(None)
 
     async def _attend(self) -> None:
         """Hear of stops, and of what waits for an application."""
@@ -388,7 +384,7 @@ class RunWorker:
         """This process was taken for dead: what it still has of an attempt before goes first."""
         assert run.task is not None
         if run.task.attempt < task.attempt:
-            ending = asyncio.create_task(self._end_lost(run))
+            ending = asyncio.create_task(self._letting_go.end_fenced_off(run))
             self._beside.add(ending)
             ending.add_done_callback(self._beside.discard)
 
@@ -457,7 +453,7 @@ class RunWorker:
         await asyncio.gather(self._attending, *self._beside, return_exceptions=True)
 
     async def _abandon_all(self) -> None:
-        await asyncio.gather(*(self._abandon(run) for run in [*self._runs.values()]))
+        await asyncio.gather(*(self._letting_go.abandon(run) for run in [*self._runs.values()]))
 
     async def _cancel_drafts(self) -> None:
         """Calls whose budget is not spent: nobody would hear of their ends."""
@@ -466,31 +462,3 @@ class RunWorker:
             call.cancel()
         if calls:
             await asyncio.wait(calls, timeout=_CLOSING_S)
-
-    async def _abandon(self, run: Run) -> None:
-        """End a run of ours without its being anybody's wish, as if this worker had died."""
-        assert run.task is not None
-        if await self._cut_off(run):
-            await self._let_go(run.task)
-            self._gone(run)
-            run.end_is_recorded(None)
-
-    async def _cut_off(self, run: Run) -> bool:
-        """End it without telling anybody how. False where it has ended."""
-        if self._runs.get(run.new.id) is not run or run.work is None or run.work.done():
-            return False
-        if run.abandoned:  # by somebody else, who sees to the rest
-            return False
-        run.abandoned = True
-        run.work.cancel()
-        run.quiet()
-        await asyncio.wait([run.work], timeout=_CLOSING_S)
-        run.close_log()
-        return True
-
-    async def _let_go(self, task: Task) -> None:
-        try:
-            async with asyncio.timeout(_LETTING_GO_S):
-                await let_go(self.store, self.home, task, self._presence.worker, _CLOSED)
-        except Exception as error:  # noqa: BLE001 - what else closes must not be kept from it
-            self.report(f"{task.id}: is left to others: {str(error) or 'the record is away'}")

@@ -150,9 +150,15 @@ async def test_a_model_sees_what_others_have(shared: Backburner, new_worker: New
     assert "shout" in json.dumps(tools.schemas("mcp"))
     answer = await tools.call("spawn_background", {"tool": "shout", "args": {"text": "x"}})
     assert not answer.is_error, answer.text
+    assert answer.data["task_id"] in answer.text
+    assert "do not poll" in answer.text
     task = await shared.session("chat").task(answer.data["task_id"])
     await task.wait(timeout=60)
     assert task.result == "X"
+    tools = shared.session("chat").toolset()
+    answer = await tools.call("background_run", {"tool": "shout", "args": {"text": "y"}})
+    said = f"Started {answer.data['id']}. You will be told when it ends: go on, do not poll."
+    assert answer.text.startswith(said), answer.text
 
 
 async def test_a_tool_whose_worker_is_away_waits_for_it_and_says_so(

@@ -137,6 +137,25 @@ def test_x5_input_goes_to_a_command_on_another_machine(
     assert "got:this" in backburner("logs", shell).out
 
 
+def test_x2_who_asks_something_of_a_machine_that_has_died_is_told_so(
+    backburner: Careful, new_worker: NewWorker
+) -> None:
+    """As soon as it is known; and what nobody knows to have ended is not said to have."""
+    worker = new_worker("--dead-after", "4")
+    new_worker("--queue", "elsewhere", "--dead-after", "4")  # who judges
+    tasks = [backburner("run", "--stdin", "--", "cat").id for _ in range(2)]
+    for task in tasks:
+        assert backburner("send", task, "one").code == 0
+    worker.kill()
+    with backburner.started("send", tasks[0], "two") as sending:
+        stopped = backburner("stop", tasks[1])
+        sent = sending.end()
+    assert (stopped.code, stopped.out) == (1, f"{tasks[1]} failed\n")
+    assert "nobody knows whether that came to pass" in stopped.err
+    assert (sent.code, f"{tasks[0]} has ended" in sent.err) == (1, True), sent.err
+    worker.start()  # and ends what still runs there
+
+
 def test_x5_a_question_is_answered_from_another_machine(
     backburner: Careful, new_worker: NewWorker
 ) -> None:

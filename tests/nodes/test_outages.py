@@ -177,13 +177,15 @@ async def test_x2_whoever_waits_or_follows_bears_an_outage_and_says_so_once(
     assert (await told).task == task.id
     assert seen.out == "before\none\n"
     assert seen.err.count("waits for it") == len(commands)
+    assert seen.logged == [], "who has set up no log has it on the terminal"
 
 
 class Seen:
-    """What was written to the terminal so far."""
+    """What was written to the terminal so far, and what a library has put into a log."""
 
-    def __init__(self, capfd: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
         self._capfd = capfd
+        self._caplog = caplog
         self._out = self._err = ""
 
     def _read(self) -> None:
@@ -197,14 +199,19 @@ class Seen:
         return self._out
 
     @property
+    def logged(self) -> list[str]:
+        said = self._caplog.records
+        return [each.getMessage() for each in said if each.name.startswith("psycopg")]
+
+    @property
     def err(self) -> str:
         self._read()
         return self._err
 
 
 @pytest.fixture
-def seen(capfd: pytest.CaptureFixture[str]) -> Seen:
-    return Seen(capfd)
+def seen(capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> Seen:
+    return Seen(capfd, caplog)
 
 
 @pytest.fixture

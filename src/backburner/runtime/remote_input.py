@@ -17,10 +17,11 @@ from backburner.model.errors import (
     LimitReached,
     TimeIsUp,
 )
+from backburner.model.events import EventKind
 from backburner.model.home import Home
 from backburner.model.task import Task
 from backburner.store.news import Subject, about
-from backburner.store.postgres.inputs import PIECE_MAX_BYTES, Inputs, Piece
+from backburner.store.postgres.inputs import PIECE_MAX_BYTES, Piece
 from backburner.store.postgres.node import NodeStore
 from backburner.store.postgres.store import PostgresStore
 from backburner.store.protocol import Scope
@@ -32,6 +33,9 @@ _STARTS_S = 10.0
 _LOOK_AGAIN_S = 0.1
 _AT_ONCE = 8
 """Jobs of a node that input is given to at the same time."""
+
+_OVER = (EventKind.FINISHED, EventKind.FAILED_TRY, EventKind.REQUEUED)
+"""What ends an attempt."""
 
 _ERRORS = {each.code: each for each in (InputNotYet, InputRefused, LimitReached, TimeIsUp)}
 
@@ -54,15 +58,20 @@ async def give(store: PostgresStore, task: Task, data: bytes | None) -> None:
 
 async def _give_piece(store: PostgresStore, task: Task, scope: Scope, data: bytes | None) -> None:
     bell = asyncio.Event()
-    unsubscribe = store.on_change(bell.set, about(Subject.INPUT))
+    handed_on = about(Subject.INPUT)
+    unsubscribe = store.on_change(
+        bell.set, lambda news: handed_on(news) or task.id in news.of(*_OVER)
+    )
     try:
         number = await store.send_input(task.id, task.attempt, scope, data)
         if number is None:
             raise await _why_not(store, task)
-        outcome = await _outcome(store, number, scope, bell)
+        outcome = await _outcome(store, task, number, scope, bell)
     finally:
         unsubscribe()
     if outcome is None:
+        if not await _goes_on(store, task):
+            raise await _why_not(store, task)
         raise TimeIsUp(
             f"the worker of {task.id} has not said after {_PATIENCE_S:g} s that it handed this on",
             remedy="look at its output before you send it again; backburner doctor shows workers",
@@ -72,11 +81,15 @@ async def _give_piece(store: PostgresStore, task: Task, scope: Scope, data: byte
         raise _ERRORS.get(said["code"], InputRefused)(said["message"], remedy=said["remedy"])
 
 
-async def _outcome(store: Inputs, number: int, scope: Scope, bell: asyncio.Event) -> str | None:
+async def _outcome(
+    store: PostgresStore, task: Task, number: int, scope: Scope, bell: asyncio.Event
+) -> str | None:
     """What became of it; None where nobody has taken it in time, and now nobody will."""
     try:
         async with asyncio.timeout(_PATIENCE_S):
             while (outcome := await store.input_outcome(number, scope)) is None:
+                if not await _goes_on(store, task):
+                    return await store.forget_input(number, scope)
                 await bell.wait()
                 bell.clear()
     except TimeoutError:
@@ -86,6 +99,12 @@ async def _outcome(store: Inputs, number: int, scope: Scope, bell: asyncio.Event
         raise
     await store.forget_input(number, scope)
     return outcome
+
+
+async def _goes_on(store: PostgresStore, task: Task) -> bool:
+    """Whether the attempt that was to read it has not ended."""
+    now = await store.get(task.id)
+    return now is not None and now.attempt == task.attempt and not now.state.terminal
 
 
 async def _why_not(store: PostgresStore, task: Task) -> BackburnerError:

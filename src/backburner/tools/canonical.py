@@ -14,7 +14,7 @@ from backburner.model.states import ACTIVE, State
 from backburner.model.task import preview
 from backburner.tools.dialects.tasks import in_lines, running_and_recent
 from backburner.tools.seen import ANYTHING, Answer, Hints, Offer, Parameter
-from backburner.tools.standing import data_of, planned, result_of, standing
+from backburner.tools.standing import data_of, planned, played, result_of, standing
 
 if TYPE_CHECKING:
     from backburner.app import Schedule, Session, Task
@@ -142,7 +142,7 @@ class Canonical:
                 task = await self._session.ask(given["prompt"], title=title, max_runtime=limit)
         if task.state.terminal:
             return Answer(standing(task), data_of(task), is_error=task.state is State.FAILED)
-        said = task.record.detail or f"Started {task.id}. {_TOLD}"
+        said = played(task, Action.START) or f"Started {task.id}. {_TOLD}"
         return Answer(said, data_of(task))
 
     async def _task(self, reference: str) -> "Task":

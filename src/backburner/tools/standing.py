@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from backburner.model import clock
 from backburner.model.clock import format_duration
 from backburner.model.ending import Ending
+from backburner.model.policy import Action
 from backburner.model.telling import how_it_ended
 
 if TYPE_CHECKING:
@@ -31,6 +32,11 @@ def standing(task: "Task") -> str:
         total = "" if record.progress.total is None else f"/{record.progress.total:g}"
         progress = f" {record.progress.current:g}{total} {record.progress.unit or ''}".rstrip()
     return f"{task.id} ({record.title}) {state} for {took}{progress}{detail}"
+
+
+def played(handle: "Task | Schedule", action: Action) -> str | None:
+    """What a dry run has to say of it; None where it was done."""
+    return handle.record.detail if handle.policy.plays(action) else None
 
 
 def result_of(task: "Task") -> str:

@@ -52,8 +52,9 @@ def command(
 
     ID is the id of a task, or enough of it. TERM, a grace, KILL. Returns when nothing of them is
     left, and prints each id with the state that it ended in. One that has ended already is left
-    as it is. With --ask, ID may be the whole id of a task of another session: that session is told,
-    and answers with `send --question`.
+    as it is. Exits with 1 where a machine is away, so that nobody knows whether its task has ended.
+    With --ask, ID may be the whole id of a task of another session: that session is told, and
+    answers with `send --question`.
     """
     if every == bool(ids):
         raise UsageError("give ids, or --all", remedy="see: backburner stop --help")
@@ -67,8 +68,8 @@ def command(
         import asyncio
 
         tasks, unknown = await _chosen(session, ids)
-        await asyncio.gather(*(_stop(task, force, grace_s) for task in tasks))
-        status = exits.DONE
+        stopped = await asyncio.gather(*(_stop(task, force, grace_s) for task in tasks))
+        status = exits.first_not_done(stopped)
         for reference, error in unknown.items():
             if ask and isinstance(error, NotFound):
                 task, failed = await _ask(session, reference, force, grace_s)
@@ -121,7 +122,12 @@ async def _ask(
         guard.tell(error)
         return None, SPELLINGS[error.code].exit_status
     say.message(f"{task.record.title} ({task.id}) {phrases.ending(task.record)}")
-    return task, exits.DONE
+    return task, exits.FAILED if _is_orphaned(task) else exits.DONE
+
+
+def _is_orphaned(task: "Task") -> bool:
+    """Its machine was lost before it could say what became of it."""
+    return task.error is not None and task.error.kind is ErrorKind.ORPHANED
 
 
 async def _active(session: "Session") -> list["Task"]:
@@ -133,7 +139,8 @@ async def _active(session: "Session") -> list["Task"]:
     return tasks
 
 
-async def _stop(task: "Task", force: bool, grace_s: float | None) -> None:
+async def _stop(task: "Task", force: bool, grace_s: float | None) -> int:
+    """The status: whether nothing of it is left."""
     before = task.record
     await (task.stop(force=force) if grace_s is None else task.stop(grace=grace_s))
     name = f"{before.title} ({before.id})"
@@ -144,7 +151,9 @@ async def _stop(task: "Task", force: bool, grace_s: float | None) -> None:
         say.message(f"{name} was not running: it {phrases.ending(task.record)}")
     elif task.state is State.CANCELED:
         say.message(f"{name} was stopped")
-    elif task.error is not None and task.error.kind is ErrorKind.ORPHANED:
+    elif _is_orphaned(task):
         say.message(f"{name} {phrases.ending(task.record)}")
+        return exits.FAILED
     else:
         say.message(f"{name} ended by itself first: it {phrases.ending(task.record)}")
+    return exits.DONE

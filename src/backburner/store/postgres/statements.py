@@ -6,6 +6,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
+import psycopg
+
 from backburner.model.events import EventKind
 from backburner.model.signals import INBOX, SignalState
 from backburner.model.values import value
@@ -182,7 +184,7 @@ class Statements(transaction.Statements):
         unsent, self._unsent = self._unsent, []
         if not unsent:
             return execute(text, given, prepare=prepare)
-        with self.connection.pipeline():
+        with _pipeline(self.connection):
             first = [execute(each.text, each.values, prepare=True) for each in unsent]
             last = execute(text, given, prepare=prepare)
         for each, cursor in zip(unsent, first, strict=True):
@@ -206,6 +208,25 @@ class Statements(transaction.Statements):
             self.changes += cursor.rowcount
             self.ran.setdefault(name, []).extend(rows)
         return rows
+
+
+@contextlib.contextmanager
+def _pipeline(connection: Connection) -> Generator[None]:
+    """Statements in one round trip. Where an error leaves its block, psycopg writes into a log what
+
+    goes wrong with the rest, and the terminal of whoever has set up none would show it.
+    """
+    failures: list[psycopg.Error] = []
+    try:
+        with connection.pipeline():
+            try:
+                yield
+            except psycopg.Error as error:
+                failures.append(error)
+    except psycopg.Error as error:
+        failures.append(error)
+    if failures:
+        raise failures[0]
 
 
 def held(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ For the program that holds the chat: what comes back is what to say, to the mode
 from typing import TYPE_CHECKING
 
 from backburner.model.limits import DEFAULT_MAX_RUNTIME_S
+from backburner.model.policy import Action
 from backburner.model.states import State
 from backburner.tools.dialects.manage_bg_jobs import NAME, Jobs, job_record, sentence
 from backburner.tools.dialects.tasks import running_and_recent
@@ -14,6 +15,7 @@ from backburner.tools.intents.target import One, Several, resolve
 from backburner.tools.markers import split
 from backburner.tools.prompts import STARTED
 from backburner.tools.seen import Answer
+from backburner.tools.standing import played
 
 if TYPE_CHECKING:
     import os
@@ -35,7 +37,7 @@ async def start_marked(
         return None
     if task.state.terminal:
         return Answer(sentence(task), job_record(task), is_error=task.state is State.FAILED)
-    said = task.record.detail or STARTED.format(id=task.id, tool=NAME)
+    said = played(task, Action.START) or STARTED.format(id=task.id, tool=NAME)
     return Answer(said, job_record(task))
 
 

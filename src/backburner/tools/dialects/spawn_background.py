@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from backburner.model.errors import InvalidArguments
+from backburner.model.policy import Action
 from backburner.runtime.schedules.service import read_when
 from backburner.tools.dialects.tasks import home_of
 from backburner.tools.seen import ANYTHING, Answer, Offer, Parameter
+from backburner.tools.standing import played
 
 if TYPE_CHECKING:
     from backburner.app import Session
@@ -88,9 +90,8 @@ class Spawning:
             "result_path": document["paths"]["result"],
         }
         follows = "You are told when it ends: go on, do not poll." if told else "You are not told."
-        return Answer(
-            task.record.detail or f"{document['title']} runs as {task.id}. {follows}", data
-        )
+        said = played(task, Action.START) or f"{document['title']} runs as {task.id}. {follows}"
+        return Answer(said, data)
 
     async def _schedule(
         self, session: "Session", tool: str, given: dict[str, Any], title: str | None, *, told: bool
@@ -105,7 +106,7 @@ class Spawning:
         )
         document = schedule.document()
         text = (
-            schedule.record.detail
+            played(schedule, Action.SCHEDULE)
             or f"{document['title']} is scheduled as {schedule.id}; it runs next at"
             f" {document['next_trigger_at']}."
         )

@@ -87,8 +87,7 @@ SOUND = Breaches(
     running_nowhere=0,
     events_missing=0,
     ends_not_told_once=0,
-    broken_indexes=0,
-    unchecked_constraints=0,
+    missing=[],
     tasks=0,
 )
 

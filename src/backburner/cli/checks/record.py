@@ -6,6 +6,7 @@ from backburner.cli.checks.finding import Finding, Level
 from backburner.model.errors import BackburnerError
 from backburner.model.home import Home
 
+_SHOWN = 5
 _MIGRATE = "backburner db migrate brings it up to date"
 
 
@@ -54,8 +55,7 @@ def _of_database(home: Home) -> Iterator[Finding]:
     yield _counted("running", found.running_nowhere, "run, and no machine has them")
     yield _counted("events", found.events_missing, "lack some of their events")
     yield _counted("ends", found.ends_not_told_once, "have not one event of their end")
-    yield _counted("indexes", found.broken_indexes, "are broken: REINDEX them")
-    yield _counted("constraints", found.unchecked_constraints, "were never checked: VALIDATE them")
+    yield _beside_the_tables(found.missing)
     yield Finding("record", Level.OK, f"{found.tasks:,} tasks were looked at")
 
 
@@ -68,6 +68,23 @@ def _counted(check: str, count: int, wrong: str) -> Finding:
         f"{count:,} {wrong}",
         "keep a copy of the database (pg_dump), and report it",
         "this must never be true: a promise is broken",
+    )
+
+
+def _beside_the_tables(missing: list[str]) -> Finding:
+    """Indexes, constraints, policies, rights."""
+    if not missing:
+        return Finding("shape", Level.OK, "has its indexes, constraints, policies and rights")
+    shown = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
+    rights = all(name.startswith("right ") for name in missing)
+    return Finding(
+        "shape",
+        Level.FAIL,
+        f"lacks {len(missing):,} things: {shown}",
+        "backburner db migrate grants rights again"
+        if rights
+        else "make them anew, as in a new record, or restore a back-up that has them",
+        "a restore that leaves something out makes a record that looks whole",
     )
 
 

@@ -15,6 +15,9 @@ EXAMPLES = (
     "backburner db check --json",
 )
 
+Done = tuple[int, int, int, list[str], list[str]]
+"""The format before and after, the oldest program that may go on; what was applied, and granted."""
+
 
 def migrate(
     *, as_json: JsonOption = False, home: HomeOption = None, session: SessionOption = None
@@ -24,13 +27,19 @@ def migrate(
     Under the lock of its writers: who writes meanwhile waits. Done again, it changes nothing.
     """
     at = place(home, session)
-    before, after, oldest, applied = _migrated_database(at) if at.home.shared else _migrated(at)
+    migrated = _migrated_database(at) if at.home.shared else _migrated(at)
+    before, after, oldest, applied, granted = migrated
     if as_json:
-        say.document({"from": before, "to": after, "oldest": oldest, "applied": applied})
-    elif applied:
+        say.document(
+            {"from": before, "to": after, "oldest": oldest, "applied": applied, "granted": granted}
+        )
+    elif applied or granted:
         for name in applied:
             say.data(name)
-        say.message(f"{at.home.shown} has format {after} now; it had {before or 'none'}")
+        for name in granted:
+            say.data(f"granted: {name}")
+        if applied:
+            say.message(f"{at.home.shown} has format {after} now; it had {before or 'none'}")
     else:
         say.message(f"{at.home.shown} has format {after}: there was nothing to do")
     return exits.DONE
@@ -52,17 +61,17 @@ def check(
 VERBS = {"migrate": migrate, "check": check}
 
 
-def _migrated_database(at: Place) -> tuple[int, int, int, list[str]]:
+def _migrated_database(at: Place) -> Done:
     from backburner.runtime.home import check_database_installed
 
     check_database_installed()
     from backburner.store.postgres.checkup import bring_up_to_date
 
     done = bring_up_to_date(at.home.address)
-    return done.before, done.after, done.oldest, done.applied
+    return done.before, done.after, done.oldest, done.applied, done.granted
 
 
-def _migrated(at: Place) -> tuple[int, int, int, list[str]]:
+def _migrated(at: Place) -> Done:
     from backburner.runtime.glance import bring_up_to_date
     from backburner.store.sqlite import checkup
 
@@ -70,4 +79,4 @@ def _migrated(at: Place) -> tuple[int, int, int, list[str]]:
     bring_up_to_date(at.home)
     after = checkup.format_of(at.home.database)
     # An older program refuses a file that is newer than it is.
-    return before, after, after, checkup.missing(before)
+    return before, after, after, checkup.missing(before), []

@@ -9,9 +9,10 @@ from backburner.model.values import value
 from backburner.store.postgres.clock import DatabaseClock
 from backburner.store.postgres.connection import connect, explained
 from backburner.store.postgres.engine import TASK
-from backburner.store.postgres.migrations import Format, format_of, migrate, migrations
+from backburner.store.postgres.migrations import Format, format_of, migrate, newest
 from backburner.store.postgres.nodes import seen_node
 from backburner.store.postgres.reader import Glancer
+from backburner.store.postgres.shape import grant_again, missing
 
 
 @value
@@ -75,8 +76,8 @@ class Breaches:
     running_nowhere: int
     events_missing: int
     ends_not_told_once: int
-    broken_indexes: int
-    unchecked_constraints: int
+    missing: list[str]
+    """What a record of this format has beside its tables."""
     tasks: int
     """How many were looked at."""
 
@@ -125,15 +126,13 @@ class Checkup:
         """Whether the invariants hold that no single row can tell."""
         count = self._reader.rows
         events, ends, tasks = count("check_events")[0]
-        indexes, constraints = count("check_shape")[0]
         return Breaches(
             jobs_without_tasks=count("check_jobs_without_tasks", name=TASK)[0][0],
             tasks_without_jobs=count("check_tasks_without_jobs", name=TASK)[0][0],
             running_nowhere=count("check_running_nowhere")[0][0],
             events_missing=events,
             ends_not_told_once=ends,
-            broken_indexes=indexes,
-            unchecked_constraints=constraints,
+            missing=missing(count("check_shape")) if self.format.number == newest() else [],
             tasks=tasks,
         )
 
@@ -160,6 +159,8 @@ class Migrated:
     after: int
     oldest: int
     applied: list[str]
+    granted: list[str]
+    """Rights that were gone."""
 
 
 def bring_up_to_date(address: str) -> Migrated:
@@ -172,11 +173,12 @@ def bring_up_to_date(address: str) -> Migrated:
         applied = migrate(connection)
         with explained():
             after = format_of(connection)
+            granted = grant_again(connection) if after.number == newest() else []
     finally:
         connection.close()
-    return Migrated(before, after.number, after.oldest, applied)
+    return Migrated(before, after.number, after.oldest, applied, granted)
 
 
 def newest_format() -> int:
     """Of this program."""
-    return max(migrations())
+    return newest()

@@ -25,6 +25,7 @@ from backburner.store.postgres.connection import (
     only_read,
 )
 from backburner.store.postgres.queries import SQL_FOLDER, sql_file
+from backburner.store.postgres.shape import refuse_without_rights
 from backburner.store.postgres.statements import Statements
 
 WRITERS = 0x42424E52
@@ -109,6 +110,7 @@ def opened(address: str, *, writes: bool = False) -> Connection:
     try:
         with explained():
             _refuse_what_only_reads(connection, writes=writes)
+            refuse_without_rights(connection)
     except BaseException:
         connection.close()
         raise

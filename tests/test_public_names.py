@@ -41,6 +41,7 @@ PUBLIC = [
     "Missed",
     "ModelAgent",
     "NeverReady",
+    "NoSuchQueue",
     "NobodyAsked",
     "NotAllowed",
     "NotFound",

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from backburner.model.database import (
@@ -126,6 +126,8 @@ SPECIAL = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_siz
 def test_no_part_of_a_password_is_ever_shown(
     first: str, second: str, form: str, escaped: bool
 ) -> None:
+    # Where nothing follows the password, an @ in it ends it: the rest is a host, and is shown.
+    assume(escaped or not form.endswith("://ada:{}") or "@" not in first + second)
     password = PIECES[0] + first + PIECES[1] + second + PIECES[2]
     address = form.format(quote(password, safe="") if escaped else password)
     said = [without_password(address)]

@@ -24,6 +24,7 @@ CODES_AND_EXIT_STATUSES = {
     "error": 1,
     "usage": 2,
     "not_found": 3,
+    "no_such_queue": 3,
     "ambiguous": 2,
     "not_allowed": 4,
     "limit": 5,
@@ -67,6 +68,7 @@ def test_who_is_to_blame_is_told_by_the_http_status() -> None:
     assert blamed_on_the_caller == {
         *("usage", "not_found", "ambiguous", "not_allowed", "limit", "conflict", "timeout"),
         *("arguments", "connection", "never_ready", "input", "input_not_yet", "nobody_asked"),
+        "no_such_queue",
     }
     assert SPELLINGS["not_found"].http_status == 404
     assert SPELLINGS["not_allowed"].http_status == 403

@@ -9,8 +9,8 @@ from backburner.model.order import (
     RETRIES_MAX,
     Order,
     check_queue,
-    known_queues,
     may_try_again,
+    no_such_queue,
     retry_delay_s,
 )
 from backburner.model.states import ErrorKind
@@ -64,5 +64,6 @@ def test_x9_a_queue_has_a_name_and_a_width() -> None:
 
 
 def test_x9_who_names_an_unknown_queue_is_told_the_known_ones_and_how_to_make_one() -> None:
-    assert known_queues(["b", "a"]).startswith("the queues are: a, b; ")
-    assert "backburner queue set" in known_queues([])
+    assert no_such_queue("c", ["b", "a"]).remedy.startswith("the queues are: a, b; ")
+    assert "backburner queue set" in no_such_queue("c", []).remedy
+    assert no_such_queue("default", ["a"]).remedy == "leave the queue out"

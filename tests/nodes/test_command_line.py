@@ -117,6 +117,21 @@ def test_x10_lines_schedules_tokens_and_wishes_lie_in_the_record(backburner: Car
     assert backburner("stop", "--all").out == f"{waits} canceled\n"
 
 
+def test_x10_what_no_worker_takes_says_what_it_waits_for(
+    backburner: Careful, new_worker: NewWorker
+) -> None:
+    backburner("queue", "set", "lonely", "--width", "1")
+    lonely = backburner("run", "--queue", "lonely", "--", "true").id
+    anywhere = backburner("run", "--", "true").id
+    said = "for a worker of queue lonely, and there is none"
+    wait_until(lambda: f"waits {said}" in backburner("ls").out)
+    assert said in backburner("show", lonely).out
+    assert backburner("show", "--json", lonely).json["wait"]["unserved"] == "lonely"
+    assert "for a worker, and there is none" in backburner("show", anywhere).out
+    new_worker("--queue", "default", "--queue", "lonely")
+    assert backburner("wait", lonely, anywhere).code == 0
+
+
 def test_x5_input_goes_to_a_command_on_another_machine(
     backburner: Careful, new_worker: NewWorker
 ) -> None:

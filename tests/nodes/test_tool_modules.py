@@ -81,6 +81,18 @@ def test_x10_a_worker_says_which_agents_it_takes_on(new_worker: NewWorker) -> No
     assert {"shout", "size_up", "program"} <= {word.strip(",") for word in line.split()}, line
 
 
+def test_x10_a_tool_that_nobody_else_can_start_is_not_taken_on(
+    new_worker: NewWorker, modules: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (modules / "plain.py").write_text(
+        "from backburner import tool\n\n@tool\ndef plain() -> None:\n    'Does nothing.'\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(modules))
+    said = new_worker("--tools", "plain", folder=modules, forked=False).said()
+    assert "plain is for nobody else: it lacks background=True" in said
+    assert "takes on default\n" in said
+
+
 def _worker(nursery: Nursery, home: Path, tools: str) -> Result:
     words = ["--home", str(home), "--database", "postgresql://nobody@localhost:1/none"]
     return Program(nursery)("worker", *words, "--tools", tools)

@@ -9,6 +9,15 @@ async def lines_of(api: Api, token: str | None = None) -> dict[str | None, Any]:
     return {each["name"]: each for each in (await api.json("/v1/queues", token=token))["items"]}
 
 
+async def test_work_for_a_queue_that_nobody_has_made_is_refused_by_its_name(api: Api) -> None:
+    await api.backburner.set_queue("build", 2)
+    work = {"kind": "shell", "command": "true", "queue": "bild"}
+    refused = await api.post("/v1/sessions/chat/tasks", work)
+    assert (refused.status_code, refused.json()["code"]) == (422, "no_such_queue")
+    assert "'bild'" in refused.json()["detail"]
+    assert "build" in refused.json()["remedy"]
+
+
 async def test_queues_are_listed_with_what_waits_and_runs_in_them(api: Api) -> None:
     await api.backburner.set_queue("build", 2)
     await api.backburner.pause_queue("build")

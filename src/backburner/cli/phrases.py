@@ -3,7 +3,7 @@
 from backburner.model import clock
 from backburner.model.clock import SECOND, Instant, format_duration
 from backburner.model.ending import Ending
-from backburner.model.order import Wait
+from backburner.model.order import NO_QUEUE, Wait
 from backburner.model.states import ErrorKind, State
 from backburner.model.task import Progress, Task
 from backburner.model.telling import end_text, how_it_ended
@@ -81,6 +81,9 @@ def waiting(wait: Wait, now: Instant | None = None) -> str:
     if wait.after:
         others = len(wait.after) - 1
         return f"waits for {wait.after[0]}" + (f" and {others} more" if others else "")
+    if wait.unserved is not None:
+        of_queue = "" if wait.unserved == NO_QUEUE else f" of queue {wait.unserved}"
+        return f"waits for a worker{of_queue}, and there is none"
     if wait.place is None:
         return f"waits: {wait.owner_limit} of its owner run, and no more may"
     place = f"{wait.place}{_ORDINALS.get(wait.place % 100, _ORDINALS.get(wait.place % 10, 'th'))}"

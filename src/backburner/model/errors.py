@@ -4,6 +4,7 @@ BackburnerError
 ├── UsageError          usage          the call itself is wrong; nothing was changed
 │   └── InvalidArguments  arguments    a tool was called with arguments that it does not take
 ├── NotFound            not_found      no such task for this caller (or not yours: the same answer)
+│   └── NoSuchQueue     no_such_queue  work is meant for a queue that nobody has made
 ├── Ambiguous           ambiguous      a prefix fits several tasks
 ├── NotAllowed          not_allowed    the caller may not do this
 ├── LimitReached        limit          one more would pass a limit
@@ -55,6 +56,12 @@ class NotFound(BackburnerError):
     """There is no such task for this caller. One that belongs to someone else looks the same."""
 
     code = "not_found"
+
+
+class NoSuchQueue(NotFound):
+    """Work is meant for a queue that nobody has made. Names of queues are nobody's secret."""
+
+    code = "no_such_queue"
 
 
 class Ambiguous(BackburnerError):
@@ -209,6 +216,7 @@ SPELLINGS: dict[str, Spelling] = {
     "error": Spelling(1, 500, -32603),
     "usage": Spelling(2, 422, -32602),
     "not_found": Spelling(3, 404, -32602),
+    "no_such_queue": Spelling(3, 422, -32602),
     "ambiguous": Spelling(2, 409, -32602),
     "not_allowed": Spelling(4, 403, -32602),
     "limit": Spelling(5, 429, -32603),

@@ -5,7 +5,7 @@ from typing import Any, TypeGuard
 
 from backburner.model.clock import Instant, rfc3339
 from backburner.model.ending import Ending
-from backburner.model.errors import UsageError
+from backburner.model.errors import NoSuchQueue, UsageError
 from backburner.model.states import ErrorKind
 from backburner.model.values import value
 
@@ -118,6 +118,8 @@ class Wait:
     """In its queue: 1 is the next to start. None while it waits for something else."""
     owner_limit: int | None = None
     """So many tasks of its owner run, and no more may."""
+    unserved: str | None = None
+    """No worker that lives takes from this queue; `default` is where work is that names none."""
 
     def document(self) -> dict[str, Any]:
         """As JSON."""
@@ -128,6 +130,7 @@ class Wait:
             "paused": self.paused,
             "place": self.place,
             "owner_limit": self.owner_limit,
+            "unserved": self.unserved,
         }
 
 
@@ -190,7 +193,12 @@ def check_owner_limit(limit: int | None) -> None:
         )
 
 
-def known_queues(names: Collection[str]) -> str:
-    """What to do about a queue that is not there."""
+def no_such_queue(name: str, known: Collection[str]) -> NoSuchQueue:
+    """A queue that is not there, beside those that are."""
+    if name == NO_QUEUE:
+        return NoSuchQueue(
+            f"{name!r} is where work goes that names no queue", remedy="leave the queue out"
+        )
     make = "backburner queue set NAME --width 2 makes one"
-    return f"the queues are: {', '.join(sorted(names))}; {make}" if names else make
+    remedy = f"the queues are: {', '.join(sorted(known))}; {make}" if known else make
+    return NoSuchQueue(f"there is no queue {name!r}", remedy=remedy)

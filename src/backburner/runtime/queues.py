@@ -1,7 +1,7 @@
 """Queues as callers see them: made, paused, removed."""
 
 from backburner.model.errors import Conflict, NotFound
-from backburner.model.order import Queue, check_queue, known_queues
+from backburner.model.order import Queue, check_queue, no_such_queue
 from backburner.runtime.tasks import TaskService
 from backburner.store.protocol import Store
 
@@ -44,5 +44,4 @@ class QueueService:
         raise await self._unknown(name)
 
     async def _unknown(self, name: str) -> NotFound:
-        known = [queue.name for queue in await self._store.queues()]
-        return NotFound(f"there is no queue {name!r}", remedy=known_queues(known))
+        return no_such_queue(name, [queue.name for queue in await self._store.queues()])

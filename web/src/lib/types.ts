@@ -62,7 +62,7 @@ export interface Task {
   signal: { state: string; delivered_at: string | null } | null;
   links: { parent: string | null; schedule: string | null };
   order?: { queue: string | null; after: string[]; retries_left: number; failures: number };
-  wait?: { after: string[]; not_before: string | null; queue: string | null; paused: boolean; place: number | null; owner_limit?: number | null } | null;
+  wait?: { after: string[]; not_before: string | null; queue: string | null; paused: boolean; place: number | null; owner_limit?: number | null; unserved?: string | null } | null;
   question?: Question | null;
   artifacts?: Artifact[];
   usage?: Record<string, number> | null;

@@ -108,6 +108,10 @@ function waiting(task: Task): string {
   if (wait.after.length) return `waits for ${wait.after.join(", ")}`;
   if (wait.paused) return `its queue ${wait.queue} is paused`;
   if (wait.queue) return wait.place ? `number ${wait.place} in the queue ${wait.queue}` : `in the queue ${wait.queue}`;
+  if (wait.unserved) {
+    const queue = wait.unserved === "default" ? "" : ` of queue ${wait.unserved}`;
+    return `waits for a worker${queue}, and there is none`;
+  }
   if (wait.owner_limit) return `${wait.owner_limit} of its owner run, and no more may`;
   if (wait.not_before) return `tries again ${clockTime(wait.not_before)}`;
   return task.detail ?? "";

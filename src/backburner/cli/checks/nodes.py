@@ -39,7 +39,7 @@ def _workers(nodes: "list[SeenNode]", lines: "list[Line]") -> Finding:
     beside = f"; {so_many(applications, 'application')} beside" if applications else ""
     if taking:
         places = sum(each.node.places for each in taking)
-        has = sum(each.has for each in alive)
+        has = sum(each.has for each in taking)
         machines = len({each.node.machine for each in taking})
         return Finding(
             "workers",

@@ -162,7 +162,8 @@ async def _work(
     for module in modules:
         take_in(application, module)
     programs = programs_of(application)
-    tools = [*application.registry.names(), *application.registered_agents]
+    known = list(application.registry)
+    tools = [*(tool.name for tool in known if tool.background), *application.registered_agents]
 
     def announce(name: str, probes: str | None) -> None:
         if as_json:
@@ -171,6 +172,9 @@ async def _work(
         if probes is not None:
             say.message(f"{name} answers at {probes}/readyz")
         say.message(f"{name} takes on {', '.join([*terms.queues, *tools])}")
+        for tool in known:
+            if not tool.background:
+                say.message(f"{tool.name} is for nobody else: it lacks background=True")
 
     @contextlib.asynccontextmanager
     async def beside(name: str) -> AsyncGenerator["Runs"]:

@@ -76,6 +76,9 @@ class TaskWait(Document):
     owner_limit: int | None = Field(
         description="So many tasks of its owner run, and no more may; else null."
     )
+    unserved: str | None = Field(
+        description="The queue that no worker takes from which lives; else null."
+    )
 
 
 class TaskAllowance(Document):

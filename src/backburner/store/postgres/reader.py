@@ -8,11 +8,16 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import psycopg
 
+from backburner.model import clock
 from backburner.model.errors import StoreClosed
+from backburner.model.order import Wait
+from backburner.model.states import State
+from backburner.model.task import Task
 from backburner.store.postgres.clock import DatabaseClock
 from backburner.store.postgres.connection import (
     OWNER,
@@ -34,6 +39,7 @@ from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.texts import held
 from backburner.store.record import reading
 from backburner.store.record.leases import LeaseClock
+from backburner.store.record.rows import to_json
 from backburner.store.record.transaction import Row
 
 Result = TypeVar("Result")
@@ -43,7 +49,10 @@ _ANSWERS_S = 15.0
 """A look over a pooler takes no longer; less than it is tried for, so there is another one."""
 
 
-_OF_EVERYONE = frozenset({"task_waits", "owner_limit_any"})
+_WAITS_US = 2 * clock.SECOND
+"""For so long a task may wait before anybody looks for who takes it: most begin sooner."""
+
+_OF_EVERYONE = frozenset({"task_waits", "tasks_unserved", "owner_limit_any"})
 """What a task waits for is a matter of all others; it is looked up by the ids of one's own."""
 
 _SET_OWNER = b"SELECT set_config('%s', %%(owner)s, false)" % OWNER.encode()
@@ -58,6 +67,23 @@ class Reader(reading.Reader):
 
     def _rows(self, name: str, /, **values: Any) -> list[Row]:
         return self._statements.rows(name, **values)
+
+    def _tasks(self, name: str, /, **values: Any) -> list[Task]:
+        """Also those that wait for a worker say so, where there is none."""
+        tasks = super()._tasks(name, **values)
+        since = clock.now() - _WAITS_US
+        late = [
+            task.id
+            for task in tasks
+            if task.state is State.QUEUED and task.wait is None and task.created_at < since
+        ]
+        if not late:
+            return tasks
+        unserved = dict(self._rows("tasks_unserved", ids=to_json(late)))
+        return [
+            replace(task, wait=Wait(unserved=unserved[task.id])) if task.id in unserved else task
+            for task in tasks
+        ]
 
     @property
     def connection(self) -> Connection:

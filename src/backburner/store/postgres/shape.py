@@ -1,5 +1,5 @@
-"""What the record has beside its tables: indexes, constraints, triggers, policies, and rights of the
-role that acts for owners. A restore may leave any of it out, and the tables look whole.
+"""What the record has beside its tables: indexes, constraints, triggers, policies, and the rights
+of the role that acts for owners. A restore may leave any of it out, and the tables look whole.
 
 sql/shape.txt is what the migrations make, a thing on a line; a test holds it to that.
 """

@@ -6,9 +6,9 @@ from typing import Any
 
 from backburner.model import clock
 from backburner.model.ending import Ending
-from backburner.model.errors import Conflict, LimitReached, NotFound
+from backburner.model.errors import Conflict, LimitReached
 from backburner.model.events import EventKind
-from backburner.model.order import known_queues
+from backburner.model.order import no_such_queue
 from backburner.model.states import Kind
 from backburner.model.task import NewTask, Task
 from backburner.model.values import value
@@ -67,9 +67,7 @@ def create_tasks(run: Statements, creates: Sequence[Create]) -> list[Task | Exce
         if task.id in there:
             answers[task.id] = _there_already(run, create)
         elif task.order.queue is not None and task.order.queue not in lines:
-            answers[task.id] = NotFound(
-                f"there is no queue {task.order.queue!r}", remedy=known_queues(lines)
-            )
+            answers[task.id] = no_such_queue(task.order.queue, lines)
         elif create.ending is None and active[create.sort] >= create.limit:
             answers[task.id] = _above_limit(create, active[create.sort])
         else:

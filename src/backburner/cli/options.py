@@ -61,10 +61,10 @@ def _parsed(parse: Callable[[str], Value], text: str, option: str) -> Value:
         raise UsageError(f"{option}: {message}", remedy=remedy) from None
 
 
-def count(text: str, option: str) -> int:
+def count(text: str, option: str, *, least: int = 0) -> int:
     """A number of things that was given to an option."""
-    if not (text.isascii() and text.isdigit()):
-        raise UsageError(f"{option}: {text!r} is no number of 0 or more")
+    if not (text.isascii() and text.isdigit()) or int(text) < least:
+        raise UsageError(f"{option}: {text!r} is no number of {least} or more")
     return int(text)
 
 

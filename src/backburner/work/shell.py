@@ -49,6 +49,12 @@ class ShellCommand:
 
     def __post_init__(self) -> None:
         words = [self.command] if isinstance(self.command, str) else list(self.command)
+        given: list[object] = [*words, *self.env, *self.env.values()]  # by programs without types
+        if not all(isinstance(each, str) for each in given):
+            raise UsageError(
+                "a command is a text or a list of texts, and so is what it is given",
+                remedy='write numbers as texts: ["sleep", "3"]',
+            )
         if not words or not words[0].strip():
             raise UsageError("the command is empty", remedy="give a command to run")
         if any("\0" in word for word in (*words, self.cwd, *self.env, *self.env.values())):

@@ -50,7 +50,7 @@ def set_limit(
 
     What runs goes on, also where it is more.
     """
-    owner, limit = _owner(name, others=others), count(running, "--running")
+    owner, limit = _owner(name, others=others), count(running, "--running", least=1)
 
     async def work(backburner: "Backburner", _: "Session") -> int:
         await backburner.set_owner_limit(owner, limit)

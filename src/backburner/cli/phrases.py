@@ -1,12 +1,10 @@
 """A task in a few words, for people: colours of states, ages, how it ended, how far it is."""
 
-from backburner.model import clock
 from backburner.model.clock import SECOND, Instant, format_duration
 from backburner.model.ending import Ending
-from backburner.model.order import NO_QUEUE, Wait
 from backburner.model.states import ErrorKind, State
 from backburner.model.task import Progress, Task
-from backburner.model.telling import end_text, how_it_ended
+from backburner.model.telling import end_text, how_it_ended, waiting
 from backburner.model.watching import ready_when
 
 STATE_COLOURS = {
@@ -71,27 +69,6 @@ def tries(task: Task) -> str:
     if task.retries_left and not task.state.terminal:
         return f"{task.attempt}, {task.retries_left} more where it fails"
     return str(task.attempt) if task.attempt > 1 else ""
-
-
-def waiting(wait: Wait, now: Instant | None = None) -> str:
-    """``waits for bg_…``, ``waits in queue build (3rd)``, ``next try in 4s``: the first reason."""
-    if wait.not_before is not None:
-        left = max(0, wait.not_before - (clock.now() if now is None else now)) / SECOND
-        return f"next try in {format_duration(left)}"
-    if wait.after:
-        others = len(wait.after) - 1
-        return f"waits for {wait.after[0]}" + (f" and {others} more" if others else "")
-    if wait.unserved is not None:
-        of_queue = "" if wait.unserved == NO_QUEUE else f" of queue {wait.unserved}"
-        return f"waits for a worker{of_queue}, and there is none"
-    if wait.place is None:
-        return f"waits: {wait.owner_limit} of its owner run, and no more may"
-    place = f"{wait.place}{_ORDINALS.get(wait.place % 100, _ORDINALS.get(wait.place % 10, 'th'))}"
-    paused = ", which is paused" if wait.paused else ""
-    return f"waits in queue {wait.queue}{paused} ({place})"
-
-
-_ORDINALS = {1: "st", 2: "nd", 3: "rd", 11: "th", 12: "th", 13: "th"}
 
 
 def readiness(task: Task) -> str:

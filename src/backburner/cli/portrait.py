@@ -24,6 +24,7 @@ from backburner.model.limits import DEFAULT_SESSION
 from backburner.model.questions import Question
 from backburner.model.signals import INBOX, Signal, SignalState
 from backburner.model.task import preview
+from backburner.model.telling import waiting
 from backburner.model.values import value
 from backburner.model.watching import Watching, ready_when
 from backburner.runtime.allowance import limits_in_force
@@ -157,7 +158,7 @@ class Portrait:
 
     def _waits(self) -> str:
         wait = self.task.record.wait
-        return "" if wait is None else phrases.waiting(wait, self.now).removeprefix("waits ")
+        return "" if wait is None else waiting(wait, self.now).removeprefix("waits ")
 
     def _input(self) -> str:
         if self.task.state.terminal:

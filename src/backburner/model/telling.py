@@ -1,7 +1,9 @@
-"""The sentences that tell of a task: of its end (A5), that it is ready, what it prints (X4)."""
+"""The sentences that tell of a task: its wait, end (A5), readiness, and what it prints (X4)."""
 
-from backburner.model.clock import format_duration
+from backburner.model import clock
+from backburner.model.clock import SECOND, Instant, format_duration
 from backburner.model.ending import NEVER_READY, TOO_EARLY, Ending
+from backburner.model.order import NO_QUEUE, Wait
 from backburner.model.states import ErrorKind, State
 
 
@@ -25,6 +27,27 @@ def how_it_ended(ending: Ending) -> str:
             return f"died: {error.message}"
         case ErrorKind.SPAWN:
             return f"failed to start: {error.message}"
+
+
+def waiting(wait: Wait, now: Instant | None = None) -> str:
+    """``waits for bg_…``, ``waits in queue build (3rd)``, ``next try in 4s``: the first reason."""
+    if wait.not_before is not None:
+        left = max(0, wait.not_before - (clock.now() if now is None else now)) / SECOND
+        return f"next try in {format_duration(left)}"
+    if wait.after:
+        others = len(wait.after) - 1
+        return f"waits for {wait.after[0]}" + (f" and {others} more" if others else "")
+    if wait.unserved is not None:
+        of_queue = "" if wait.unserved == NO_QUEUE else f" of queue {wait.unserved}"
+        return f"waits for a worker{of_queue}, and there is none"
+    if wait.place is None:
+        return f"waits: {wait.owner_limit} of its owner run, and no more may"
+    place = f"{wait.place}{_ORDINALS.get(wait.place % 100, _ORDINALS.get(wait.place % 10, 'th'))}"
+    paused = ", which is paused" if wait.paused else ""
+    return f"waits in queue {wait.queue}{paused} ({place})"
+
+
+_ORDINALS = {1: "st", 2: "nd", 3: "rd", 11: "th", 12: "th", 13: "th"}
 
 
 def end_text(title: str, task_id: str, ending: Ending, elapsed_us: int) -> str:

@@ -7,7 +7,7 @@ from backburner.model import clock
 from backburner.model.clock import format_duration
 from backburner.model.ending import Ending
 from backburner.model.policy import Action
-from backburner.model.telling import how_it_ended
+from backburner.model.telling import how_it_ended, waiting
 
 if TYPE_CHECKING:
     from backburner.app import Schedule, Task
@@ -26,7 +26,8 @@ def standing(task: "Task") -> str:
     if record.question is not None:
         return f"{task.id} ({record.title}) asks: {record.question.text}"
     state = record.state.value
-    detail = f": {record.detail}" if record.detail else ""
+    said = record.detail if record.wait is None else waiting(record.wait)
+    detail = f": {said}" if said else ""
     progress = ""
     if record.progress is not None:
         total = "" if record.progress.total is None else f"/{record.progress.total:g}"

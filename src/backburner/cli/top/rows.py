@@ -7,6 +7,7 @@ from backburner.cli.textwidth import clean, columns_of, cut
 from backburner.model import clock
 from backburner.model.states import State
 from backburner.model.task import Task
+from backburner.model.telling import waiting
 from backburner.model.values import value
 
 _SHORTEST_ID = 9
@@ -125,7 +126,7 @@ def said_instead(task: Task, now: clock.Instant) -> str:
     """What there is to say about a task that has written nothing."""
     if task.error is not None:
         return task.error.message
-    return phrases.waiting(task.wait, now) if task.wait is not None else task.detail or ""
+    return waiting(task.wait, now) if task.wait is not None else task.detail or ""
 
 
 def _progress(task: Task, columns: int) -> str:

@@ -144,6 +144,7 @@ async def test_x3_a_list_of_many_is_short_and_has_what_runs(
         assert [first.id in answer.text, waiting[0].id in answer.text] == [True, False]
         assert sum(task.id in answer.text for task in (first, *waiting)) == 5
         assert "\nand 4 more" in answer.text
+        assert dialect is not None or f"waits for {first.id}" in answer.text
         assert len(next(iter(answer.data.values()))) == 9, "as data it is whole"
         for task in [*waiting, first]:
             await task.stop(force=True)

@@ -11,9 +11,12 @@ from backburner.model.events import EventKind
 from backburner.model.order import Order, check_queue
 from backburner.model.states import State
 from backburner.model.task import Task
-from backburner.store.engine import route_of_node
+from backburner.store.engine import Job, Silence, route_of_node
 from backburner.store.news import News
+from backburner.store.postgres import migrations as module
 from backburner.store.postgres.admission import RESERVE
+from backburner.store.postgres.migrations import migrated, migrations
+from backburner.store.postgres.node import open_node
 from backburner.store.postgres.store import PostgresStore
 from backburner.store.protocol import Scope
 from backburner.store.record.ends import End, end_task
@@ -167,6 +170,71 @@ async def test_x9_what_waits_in_vain_goes_to_a_machine_though_its_queue_is_pause
     vain = await start(store, "ada", queue="q", after=(first.id, second.id))
     await store.request_stop(first.id, Scope("ada"), 0)
     assert vain.id in let_in(address)
+
+
+# What the engine was given twice
+
+
+async def _given_twice(store: PostgresStore, address: str) -> Task:
+    """Who had fetched it was silent, so that it was given to another one, and goes on."""
+    task = await start(store, "ada", queue="gpu")
+    run(address, "UPDATE procrastinate_jobs SET status = 'doing'")
+    node = await open_node(address, "nd_finds_it")
+    silent = Silence(Job(task.id, 1), 0.0, dead=True, node=None, begun=False)
+    assert await node.give_back_from(silent)
+    await node.close()
+    assert let_in(address) == [task.id]
+    return task
+
+
+@pytest.mark.parametrize("twice", [True, False], ids=["given back", "the fetch undone by a crash"])
+async def test_x1_what_has_no_room_where_it_was_fetched_keeps_nothing_from_its_end(
+    store: PostgresStore, address: str, *, twice: bool
+) -> None:
+    here = machine(address, 4, routes="default,gpu")
+    await store.set_queue("gpu", 4)
+    await store.set_owner_limit("ada", 1)
+    task = await _given_twice(store, address) if twice else await start(store, "ada", queue="gpu")
+    other = await start(store, "ada")
+    assert await store.claim(other.id, 1, PLACE) is not None
+    assert await take(address, task, name=here) == [False], "there is no room for it"
+    assert task.id not in let_in(address)
+    assert await store.finish(other.id, 1, ENDINGS["succeeded"]) is not None
+    assert let_in(address).count(task.id) == 1
+    assert await store.set_owner_limit("ada", 2) is None
+    assert let_in(address).count(task.id) == 1
+
+
+async def test_x1_what_was_given_twice_is_handed_on(store: PostgresStore, address: str) -> None:
+    here = machine(address, 4, routes="gpu")
+    there = machine(address, 4, routes=f"gpu,{route_of_node('nd_there', 'gpu')}", name="nd_there")
+    await store.set_queue("gpu", 4)
+    task = await _given_twice(store, address)
+    node = await open_node(address, here)
+    assert await node.take(Job(task.id, 1)) is not None
+    assert await node.hand_on(Job(task.id, 1), refused=True)
+    await node.close()
+    routes = run(address, "SELECT queue_name FROM procrastinate_jobs")
+    assert routes == [(route_of_node(there, "gpu"),)]
+    assert await take(address, task, name=there) == [True]
+
+
+async def test_x1_a_job_that_an_earlier_release_has_left_is_called_back(
+    empty: str, open_at: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brought up to date, the record has none of what is not let in."""
+    known = {number: name for number, name in migrations().items() if number < 7}
+    with monkeypatch.context() as then:
+        then.setattr(module, "migrations", lambda: known)
+        migrated(empty).close()
+        before = await open_at(empty)
+        task = await start(before, "ada")
+    run(empty, "UPDATE task SET let_in = 0")
+    assert let_in(empty) == [task.id]
+    store = await open_at(empty)
+    assert let_in(empty) == []
+    other = await start(store, "bob")
+    assert let_in(empty) == [task.id, other.id]
 
 
 # What machines take

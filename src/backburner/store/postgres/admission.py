@@ -22,7 +22,8 @@ one there. Each is one that somebody else's next task waits behind."""
 _CHANGE_THE_RULES = frozenset(
     {"queue_put", "queue_pause", "queue_remove", "owner_limit_put", "owner_limit_clear"}
 )
-"""What was let in before these is called back, unless a machine has taken it."""
+"""What was let in before these is called back, unless a machine has taken it. The database itself
+takes the jobs of what is let in no more (`call_back`)."""
 
 _MAY_MATTER = _CHANGE_THE_RULES | {
     "tasks_insert",
@@ -46,7 +47,7 @@ def admission(engine: Engine) -> Callable[[Statements], None]:
         # Earlier attempts too, or a new task of that id could not be let in.
         over = [Job(task, n) for task, last, let_in in ended if let_in for n in range(1, last + 1)]
         if run.ran.keys() & _CHANGE_THE_RULES:
-            over += [Job(task, attempt) for task, attempt in run.rows("tasks_recall")]
+            run.rows("tasks_recall")
         if over:
             engine.cancel(run, over)
         let_in(run, engine)

@@ -79,7 +79,6 @@ def _give_back(run: transaction.Statements, job: Job, node: str | None) -> bool:
     if not run.rows("task_let_in_again", id=job.task, attempt=job.attempt, node=node):
         return False
     run.rows("jobs_close", name=TASK, task=job.task, attempt=job.attempt)
-    Procrastinate().cancel(run, [job])  # it was sent to one who has not taken it
     return True
 
 

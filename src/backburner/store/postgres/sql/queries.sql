@@ -778,7 +778,7 @@ SELECT dispatch(:name, :now, :latest, :ended::text[], :fresh::bigint[], :reserve
 -- name: tasks_recall
 -- What was let in and nobody has taken is to be let in anew, because the rules have changed. Not what
 -- waits for another task in vain, nor what a machine has fetched and is about to begin, which looks at
--- the rules itself.
+-- the rules itself. Their jobs go with that (`call_back`).
 UPDATE task SET let_in = attempt - 1
 WHERE state = 'queued' AND let_in = attempt AND node IS NULL
   AND NOT EXISTS (SELECT 1 FROM procrastinate_jobs j

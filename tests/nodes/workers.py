@@ -88,6 +88,13 @@ class WorkerProcess:
         self.process.kill()
         self.process.wait()
 
+    def pause(self) -> None:
+        """Its machine stands still."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
     def drain(self) -> None:
         self.process.send_signal(signal.SIGTERM)
 

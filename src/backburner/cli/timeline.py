@@ -46,7 +46,7 @@ def _ending(data: Data) -> str:
 
 def _leftovers(data: Data) -> str:
     left = data.get("leftovers", 0)
-    return f"{phrases.processes(left)} left" if left else "all ended"
+    return f"{phrases.processes(left)} left" if left else data.get("reason", "all ended")
 
 
 def _artifact(data: Data) -> str:

@@ -23,6 +23,7 @@ _log = logging.getLogger("backburner.nodes")
 
 _SILENT = "its machine was not heard of for a while"
 _RESTARTED = "its worker was started anew while it ran"
+_MAY_RUN_ON = "nobody knows whether what it had left behind runs on"
 _ASKED_TO_STOP = "somebody asked for its end, and nobody knows whether that came to pass"
 
 
@@ -101,6 +102,8 @@ async def _take_from_the_dead(
     task = await store.get(job.task)
     if task is None or task.attempt != job.attempt or task.state.terminal:
         await store.close_job(job)
+        if seen.begun and await store.give_up_leftovers_of(seen, f"{reason}; {_MAY_RUN_ON}"):
+            report(f"{job.task}: {reason}; {_MAY_RUN_ON}")
         return
     if not seen.begun:
         if await store.give_back_from(seen):

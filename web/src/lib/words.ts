@@ -165,7 +165,7 @@ export function happeningDetail({ kind, data }: Happening): string {
     case "result":
       return typeof data["bytes"] === "number" ? bytes(data["bytes"]) : "";
     case "leftovers":
-      return data["leftovers"] ? `${String(data["leftovers"])} left` : "all ended";
+      return data["leftovers"] ? `${String(data["leftovers"])} left` : text("reason") || "all ended";
     default:
       return text("text") || text("detail") || text("reason");
   }

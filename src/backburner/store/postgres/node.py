@@ -220,6 +220,22 @@ class NodeStore(PostgresStore):
         ended = self._finish(job.task, job.attempt, lambda: self._writer.write(operation))
         return await ended is not None
 
+    async def give_up_leftovers_of(self, seen: Silence, reason: str) -> bool:
+        """Nobody waits for what it has left behind any more; whether that runs on is not known."""
+        job = seen.job
+
+        def operation(run: transaction.Statements) -> bool:
+            if _lives(run, seen):
+                return False
+            task = run.task(
+                "task_gives_up_leftovers", id=job.task, attempt=job.attempt, node=seen.node
+            )
+            if task is not None:
+                run.add_event(task, EventKind.LEFTOVERS, {"leftovers": 0, "reason": reason})
+            return task is not None
+
+        return await self._writer.write(operation)
+
     async def hand_on(self, job: Job, *, refused: bool) -> bool:
         """Send what this node has taken and not begun to another one that takes such jobs.
 

@@ -26,7 +26,7 @@ _TOLD_BY_EVENTS = frozenset({
     "task_fail_try", "task_park", "task_note", "task_request_stop",
     "task_begin_ending", "tasks_end", "task_asks", "task_is_answered", "task_is_talked_about",
     "question_ask", "question_answer", "question_withdraw", "message_send", "event_insert",
-    "events_insert",
+    "events_insert", "task_gives_up_leftovers",
 })  # fmt: skip
 _OF_NO_CONCERN = frozenset({
     "signals_claim", "signals_renew", "secrets_forget", "token_used", "task_reported",

@@ -793,8 +793,8 @@ SELECT procrastinate_cancel_job_v1(id, false, true) FROM procrastinate_jobs
 WHERE queueing_lock = ANY(:job_keys::text[]) AND status = 'todo';
 
 -- name: jobs_silent
--- What is with nodes that have not said for a while that they live, or that nobody knows; what was sent to such a node,
--- which has not taken it; what somebody was given who did not take it either, dead or because the
+-- What is with nodes that have not said for a while that they live, or that nobody knows, also what has ended there and left
+-- processes behind; what was sent to such a node, which has not taken it; what somebody was given who did not take it either, dead or because the
 -- answer did not arrive; what was let in and has no job (who had it left while the database was away);
 -- and jobs of which nothing is left. Each with the time after which it is dead, whether it is, and
 -- where it is in this moment.
@@ -806,7 +806,7 @@ WITH silent AS (
       AND n.silent_s <= :contact_s)
 SELECT t.id, t.attempt, silent.silent_s, since > silent_s * interval '1 second', t.node, t.state <> 'queued'
 FROM task t JOIN silent ON silent.id = t.node
-WHERE t.node IS NOT NULL AND t.finished_at IS NULL
+WHERE t.node IS NOT NULL AND (t.finished_at IS NULL OR t.leftovers > 0)
 UNION
 SELECT t.id, t.attempt, silent_s, since > silent_s * interval '1 second', t.node, t.state <> 'queued'
 FROM task t JOIN silent ON silent.id = t.sent_to
@@ -818,7 +818,7 @@ WHERE t.sent_to IS NOT NULL AND t.state = 'queued' AND t.node IS NULL AND t.let_
   AND NOT EXISTS (SELECT 1 FROM node n WHERE n.id = t.sent_to AND NOT n.draining)
 UNION
 SELECT t.id, t.attempt, :silent_s, true, t.node, t.state <> 'queued' FROM task t
-WHERE t.node IS NOT NULL AND t.finished_at IS NULL AND :silent_s <= :contact_s
+WHERE t.node IS NOT NULL AND (t.finished_at IS NULL OR t.leftovers > 0) AND :silent_s <= :contact_s
   AND t.started_at < extract(epoch FROM clock_timestamp()) * 1000000 - :silent_s * 1000000
   AND NOT EXISTS (SELECT 1 FROM node n WHERE n.id = t.node)
 UNION
@@ -990,6 +990,12 @@ RETURNING seq;
 -- name: task_is_with
 -- Whether this node has an attempt.
 SELECT 1 FROM task WHERE id = :id AND attempt = :attempt AND node = :node;
+
+-- name: task_gives_up_leftovers
+-- What it has left behind is with a node of which nobody knows anything.
+UPDATE task SET leftovers = 0, events = events + 1
+WHERE id = :id AND attempt = :attempt AND node = :node AND leftovers > 0
+RETURNING {changed};
 
 -- name: jobs_close
 -- What a worker had that is dead.

@@ -7,6 +7,8 @@ import psycopg
 import pytest
 
 from backburner import Backburner, Session, State, Task
+from backburner.store.postgres.admission import RESERVE
+from backburner.store.postgres.node import open_node
 from tests.nodes.conftest import NewWorker
 from tests.nodes.workers import WorkerProcess
 from tests.waiting import wait_until_async
@@ -100,3 +102,26 @@ async def test_x10_what_has_only_left_processes_behind_takes_no_place_after_a_re
     task = await session.run("true")
     assert (await task.wait(60)).state is State.SUCCEEDED, worker.said()
     await left.stop(force=True)
+
+
+async def test_x10_a_machine_that_was_silent_gets_all_its_places_when_it_is_heard_of(
+    shared: Backburner, new_worker: NewWorker, address: str, tmp_path: Path
+) -> None:
+    """Nothing ends meanwhile, and nothing is started, with which others would be let in."""
+    worker = new_worker("--concurrency", "16", "--dead-after", "2")
+    worker.pause()
+    looks = await open_node(address, "nd_looks")
+
+    async def is_silent() -> bool:
+        return not any(each.alive for each in await looks.nodes())
+
+    await wait_until_async(is_silent)
+    await looks.close()
+    holding = Holding(tmp_path, shared.session("chat"))
+    for _ in range(RESERVE + 4):
+        await holding.start()
+    worker.go_on()
+    await wait_until_async(lambda: len(holding.said) == RESERVE + 4, message=worker.said)
+    holding.let_go(*range(RESERVE + 4))
+    for task in holding.tasks:
+        assert (await task.wait(60)).state is State.SUCCEEDED, worker.said()

@@ -42,7 +42,7 @@ async def see_to_the_dead(
         await _see_to_one(store, each, report)
     if theirs:
         await stop_left_children(store, home)  # of agents that ended with their node
-        await store.forget_nodes()
+    await store.forget_nodes(contact.lasted_s())
 
 
 async def keep_seeing_to_the_dead(

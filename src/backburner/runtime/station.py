@@ -27,6 +27,7 @@ from backburner.runtime.children import stop_left_children
 from backburner.runtime.contact import Contact
 from backburner.runtime.dead_nodes import see_to_the_dead
 from backburner.runtime.feed import Feed
+from backburner.runtime.heard import NOBODY, Heard
 from backburner.runtime.mirror import Copier
 from backburner.runtime.output import measure_output
 from backburner.runtime.retention import prune_now_and_then
@@ -47,8 +48,6 @@ BEATS = 6
 _AGAIN_S = 1.0
 _REST_S = 0.05
 """Changes come in crowds: one look for all of those of a moment."""
-_NOBODY = 0
-"""No worker of the engine has this number."""
 
 
 class Crew(Protocol):
@@ -154,7 +153,7 @@ class Station:
     async def change(self, node: Node) -> None:
         """It says something else of itself from now on. What it has goes on."""
         if node != self._node:
-            await self._store.put_node(node, self._engine.number or _NOBODY)
+            await self._store.put_node(node, self._engine.number or NOBODY)
             self._node = node  # not before: who is asked again would take it for said
         self._engine.take_from(routes_of(node))
 
@@ -336,13 +335,14 @@ class Station:
         """Again and again."""
         silent_s = self._node.silent_s
         contact = Contact(silent_s, lambda: self._store.breaks)
+        heard = Heard(self._store, self._engine, self._report)
         while True:
             await asyncio.sleep(silent_s / BEATS)
             wrong: set[str] = set()
             # One after the other, and each also where the last one failed: a record that cannot be
             # written says all the same what is over here.
             for look in (
-                self._be_heard_of,
+                lambda: heard.see_to_it(self._node),
                 self._crew.follow_record,
                 partial(self._see_to_the_dead, contact),
             ):
@@ -358,17 +358,6 @@ class Station:
         self._keep_of_adopted(_under_way(kept))  # not all that ends is heard of
         own = {(task.id, task.attempt) for task in kept}
         await see_to_the_dead(self._store, self._home, contact, own, self._report)
-
-    async def _be_heard_of(self) -> None:
-        """The engine's worker says that it lives, but not while it only waits for its last jobs."""
-        await self._store.check_format()
-        number = self._engine.number
-        if number is not None and not await self._store.is_worker(number):
-            self._report("the others took this machine for dead: it begins anew")
-            self._engine.begin_anew()
-        number = self._engine.number
-        if number is None or self._node.draining or not await self._store.is_known(number):
-            await self._store.put_node(self._node, number or _NOBODY)
 
     async def _stop_left_children(self) -> None:
         """Of agents whose machine could not do it: it has died, or lost the database, just then."""
@@ -391,7 +380,7 @@ class Station:
             await asyncio.wait(self._beside)
         await self._clockwork.close()
         self._bringer.close()
-        await self._store.put_node(replace(self._node, draining=False), _NOBODY)
+        await self._store.put_node(replace(self._node, draining=False), NOBODY)
 
 
 def _under_way(tasks: Iterable[Task]) -> set[Job]:

@@ -12,6 +12,9 @@ from backburner.store.protocol import Scope
 from tests.store.conformance.making import ENDINGS, PLACE, PLENTY, new_task
 from tests.store.postgres.test_database import run
 
+SILENT_S = 3600
+"""Longer than any test lasts: nobody says again that these live."""
+
 _numbers = itertools.count(1)
 
 
@@ -21,11 +24,22 @@ def machine(address: str, places: int, *, routes: str = "default", name: str | N
     run(
         address,
         f"WITH w AS (INSERT INTO procrastinate_workers DEFAULT VALUES RETURNING id) "
-        f"INSERT INTO node (id, worker, routes, places) SELECT '{name}', id, '{{{routes}}}', "
-        f"{places} FROM w ON CONFLICT (id) DO UPDATE SET worker = excluded.worker, "
-        "places = excluded.places",
+        f"INSERT INTO node (id, worker, routes, places, silent_s) SELECT '{name}', id, "
+        f"'{{{routes}}}', {places}, {SILENT_S} FROM w ON CONFLICT (id) "
+        "DO UPDATE SET worker = excluded.worker, places = excluded.places",
     )
     return name
+
+
+def silence(address: str, name: str) -> None:
+    """Nothing was heard of it for longer than it has said; it is not forgotten yet."""
+    ago = f"clock_timestamp() - interval '{SILENT_S + 1} seconds'"
+    run(address, f"UPDATE node SET seen_at = {ago} WHERE id = '{name}'")
+    run(
+        address,
+        f"UPDATE procrastinate_workers SET last_heartbeat = {ago} "
+        f"WHERE id = (SELECT worker FROM node WHERE id = '{name}')",
+    )
 
 
 def let_in(address: str) -> list[str]:

@@ -255,7 +255,7 @@ async def test_e11_what_is_with_a_node_that_nobody_knows_is_not_forgotten(
     assert await dead(store, 0) == [Job(task.id, 1)]
     await store.put_node(Node("nd_1", NodeKind.WORKER, "here", 1, silent_s=3600), 7)
     assert await dead(store, 0) == []
-    assert (await store.is_known(7), await store.is_known(8)) == (True, False)
+    assert (await store.quiet_s(7) is None, await store.quiet_s(8) is None) == (False, True)
     await store.close()
 
 

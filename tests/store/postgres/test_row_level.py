@@ -105,6 +105,7 @@ def values_of(name: str, text: bytes) -> dict[str, Any]:
         "channel": None, "attempt": 1, "had": "[]", "ids": f'["{ID}"]', "in_queue": False,
         "parent": ID, "since": 0, "schedule": "sc_of_ada", "seq": 0, "task": ID, "node": "nd_1",
         "worker": "w", "name": "hook", "number": 1, "longer_s": 0.0, "silent_s": 0.0,
+        "contact_s": 0.0,
         "place": "", "each": 9, "passing_over": "[]", "consumer": "c", "with_room": False,
         "sorts": [["ada", "chat", "shell", False]], "owners": [["ada"]],
         "wanted": [[ID, 1, ["running", "input_required", "queued"]]],

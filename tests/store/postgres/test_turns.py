@@ -10,7 +10,7 @@ import pytest
 from backburner.store.postgres.admission import RESERVE
 from backburner.store.postgres.store import PostgresStore
 from tests.store.conformance.making import ENDINGS, PLACE
-from tests.store.postgres.letting_in import end_one, let_in, machine, start, take
+from tests.store.postgres.letting_in import end_one, let_in, machine, silence, start, take
 from tests.store.postgres.test_database import run
 
 MANY = """
@@ -90,6 +90,22 @@ async def test_x10_no_more_of_an_owner_are_let_in_than_may_run(
     assert mine[2].id in let_in(address)
     await store.set_owner_limit("ada", 4)
     assert {task.id for task in mine[1:]} <= set(let_in(address))
+
+
+async def test_x10_who_died_has_no_places_for_which_others_would_wait(
+    store: PostgresStore, address: str
+) -> None:
+    """The engine knows its workers for a day after that."""
+    for _ in range(3):
+        silence(address, machine(address, 64))
+    node = machine(address, 4)
+    for _ in range(60):
+        await start(store, "hog")
+    ada = await start(store, "ada")
+    assert len(let_in(address)) == RESERVE + 4
+    served = await ended_owners(store, address, node, RESERVE + 4)
+    assert {owner for owner, _ in served} == {"hog"}, "they were let in before"
+    assert ada.id in let_in(address)
 
 
 def blocks(address: str) -> int:

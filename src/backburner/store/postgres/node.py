@@ -269,12 +269,15 @@ class NodeStore(PostgresStore):
         """Whether the engine knows a worker of this number, or took it for dead."""
         return bool(await self._look(lambda read: read.rows("engine_worker", number=number)))
 
-    async def is_known(self, number: int) -> bool:
-        """Whether the record has this node, as the engine's worker of this number."""
+    async def quiet_s(self, number: int) -> float | None:
+        """Since this node has last said that it lives; None where the record does not have it as
+
+        the engine's worker of this number.
+        """
         rows = await self._look(
-            lambda read: read.rows("node_is_known", node=self._node, number=number)
+            lambda read: read.rows("node_quiet", node=self._node, number=number)
         )
-        return bool(rows)
+        return float(rows[0][0]) if rows else None
 
     # What a keeper asks of its record
 

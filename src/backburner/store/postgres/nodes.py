@@ -76,9 +76,21 @@ class Nodes(Changes):
         """It has gone in order, and nothing of it is left to see to."""
         await self._count("node_remove", id=node_id)
 
-    async def forget_nodes(self) -> None:
-        """Those that are dead for good, when all that they had was seen to."""
-        await self._count("nodes_forget")
+    async def forget_nodes(self, contact_s: float) -> None:
+        """Those that are dead for good, when all that they had was seen to, and what there was for
+
+        them alone. Whoever asks has been in touch with the database for ``contact_s``.
+        """
+        gone = {"contact_s": float(contact_s)}
+        if not await self._look(lambda read: read.rows("nodes_gone", **gone)):
+            return
+
+        def operation(run: Statements) -> None:
+            run.rows("nodes_forget", **gone)
+            run.rows("node_names_forget")
+            run.rows("turns_forget")
+
+        await self._writer.write(operation)
 
 
 def seen_node(row: Row) -> SeenNode:

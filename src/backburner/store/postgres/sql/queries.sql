@@ -891,17 +891,25 @@ RETURNING id;
 -- name: node_remove
 DELETE FROM node WHERE id = :id RETURNING id;
 
+-- name: nodes_gone
+SELECT 1 FROM node_gone WHERE silent_s <= :contact_s LIMIT 1;
+
 -- name: nodes_forget
--- Those that are dead, and of which nothing is left to see to: who comes back says anew who it is.
-DELETE FROM node n
-WHERE (n.kind = 'application' OR n.seen_at < clock_timestamp() - interval '1 day') AND NOT EXISTS (
-    SELECT 1 FROM procrastinate_workers w
-    WHERE w.id = n.worker
-      AND w.last_heartbeat >= clock_timestamp() - n.silent_s * interval '1 second')
-  AND n.seen_at < clock_timestamp() - n.silent_s * interval '1 second'
-  AND NOT EXISTS (SELECT 1 FROM task t WHERE t.node = n.id AND t.node IS NOT NULL
-                  AND (t.finished_at IS NULL OR t.leftovers > 0))
+DELETE FROM node WHERE id IN (SELECT id FROM node_gone WHERE silent_s <= :contact_s) RETURNING id;
+
+-- name: node_names_forget
+-- Who took one so long ago was heard of since, or never will be.
+DELETE FROM node_name a WHERE at < clock_timestamp() - interval '1 day'
+  AND NOT EXISTS (SELECT 1 FROM node n WHERE n.id = a.id)
 RETURNING id;
+
+-- name: turns_forget
+-- Of routes that nobody takes from, and nothing waits on: those of one node go with it.
+DELETE FROM turn u WHERE u.owner = ''
+  AND NOT EXISTS (SELECT 1 FROM node n WHERE u.route = ANY(n.routes))
+  AND NOT EXISTS (SELECT 1 FROM task t WHERE t.state = 'queued' AND NOT t.held
+                  AND t.let_in < t.attempt AND t.route = u.route)
+RETURNING route;
 
 -- name: nodes
 -- Each with how long it was not heard of, and how much it has at present.
@@ -1056,8 +1064,11 @@ SELECT oldest, number FROM format;
 -- name: engine_worker
 SELECT 1 FROM procrastinate_workers WHERE id = :number;
 
--- name: node_is_known
-SELECT 1 FROM node WHERE id = :node AND worker = :number;
+-- name: node_quiet
+-- Since a node has last said that it lives, where it is that worker.
+SELECT extract(epoch FROM clock_timestamp() - greatest(w.last_heartbeat, n.seen_at))
+FROM node n LEFT JOIN procrastinate_workers w ON w.id = n.worker
+WHERE n.id = :node AND n.worker = :number;
 
 -- name: mirror_begin
 -- Streams of attempts that run, where the record has nothing of them.

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import psycopg
@@ -12,9 +13,15 @@ from backburner import Backburner
 from backburner.app import Session, Task
 from backburner.model.signals import SignalState
 from backburner.model.states import ErrorKind, State
+from backburner.model.task import Place
+from backburner.model.task import Task as Record
+from backburner.store.postgres.node import NodeStore, open_node
+from backburner.store.protocol import Scope
 from backburner.work.sealing import VARIABLE
 from tests.nodes.conftest import NewWorker
 from tests.receiver import Receiver, receiver
+from tests.store.conformance.making import PLACE, PLENTY, new_task
+from tests.store.postgres.test_database import run
 from tests.waiting import wait_until_async
 
 pytestmark = [pytest.mark.slow]
@@ -54,6 +61,59 @@ async def test_x10_an_owner_has_so_many_running_on_all_machines_together(
     ]
     await all_ended(tasks + others)
     assert 1 < most_at_once(tmp_path, "ada") <= 3
+
+
+async def test_x10_a_place_that_an_attempt_gives_up_goes_to_what_was_taken_for_it(
+    address: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing ends: what had it is to be tried again."""
+    monkeypatch.setenv("BACKBURNER_TOOLS_PER_WORKER", "1")
+    claim, refused = NodeStore.claim, list[str]()
+
+    async def noted(store: NodeStore, task_id: str, attempt: int, place: Place) -> Record | None:
+        claimed = await claim(store, task_id, attempt, place)
+        if claimed is None:
+            refused.append(task_id)
+        return claimed
+
+    monkeypatch.setattr(NodeStore, "claim", noted)
+    ada, go = Scope("ada"), asyncio.Event()
+    other = await open_node(address, "nd_other")
+    async with Backburner.open(address) as bb, Backburner.open(address) as elsewhere:
+        bb.tool(background=True)(go.wait)
+        bb.tool(background=True)(_shout)
+        holds = await bb.session("chat", owner="bob").spawn("wait")
+        runs = await other.create(new_task(scope=ada), limit=PLENTY)
+        assert await other.claim(runs.id, 1, PLACE) is not None
+
+        async def is_offered() -> bool:
+            return "_shout" in [offer.name for offer in await other.offers()]
+
+        await wait_until_async(is_offered)
+        task = await elsewhere.session("chat", owner="ada").spawn("_shout")
+        taken = f"SELECT node IS NOT NULL FROM task WHERE id = '{task.id}'"
+        await wait_until_async(lambda: run(address, taken) == [(True,)])
+        await bb.set_owner_limit("ada", 1)
+        go.set()
+        await holds.wait(60)
+        for _ in range(3):  # ends, for the last of which nothing here still moves
+            before = len(refused)
+            ended = await other.create(new_task(scope=Scope("bob")), limit=PLENTY)
+            await other.request_stop(ended.id, Scope("bob"), 0)
+            await wait_until_async(partial(_longer_than, refused, before))
+        assert set(refused) == {task.id}
+        assert await other.requeue(runs.id, 1, "its machine was not heard of") is not None
+        assert (await task.wait(60)).state is State.SUCCEEDED
+        await other.request_stop(runs.id, ada, 0)
+    await other.close()
+
+
+def _longer_than(words: list[str], count: int) -> bool:
+    return len(words) > count
+
+
+async def _shout() -> str:
+    return "done"
 
 
 async def test_e3_a_worker_has_so_many_at_once_and_all_of_them_have_their_turn(

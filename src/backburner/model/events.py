@@ -47,6 +47,10 @@ class EventKind(StrEnum):
     FINISHED = "finished"
 
 
+OVER = frozenset({EventKind.FINISHED, EventKind.REQUEUED, EventKind.FAILED_TRY})
+"""With each of these an attempt is over, and its place free."""
+
+
 @value
 class Event:
     """One thing that happened to one task."""

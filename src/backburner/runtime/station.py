@@ -16,7 +16,7 @@ from typing import Protocol
 from backburner.model import clock
 from backburner.model.ending import Ending
 from backburner.model.errors import StoreError
-from backburner.model.events import EventKind
+from backburner.model.events import OVER, EventKind
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.node import Node
@@ -40,7 +40,6 @@ from backburner.store.postgres.engine_worker import Brought, EngineWorker
 from backburner.store.postgres.node import NodeStore
 from backburner.store.postgres.nodes import routes_of
 
-_OVER = frozenset({EventKind.FINISHED, EventKind.REQUEUED, EventKind.FAILED_TRY})
 _HOLD = frozenset({EventKind.FAILED_TRY, EventKind.REQUEUED})
 """After these something waits for its time."""
 BEATS = 6
@@ -218,7 +217,7 @@ class Station:
             self._carried.pop(job, None)
 
     async def _carry_to_end(self, job: Job, brought: Brought | None) -> None:
-        async with self._feed.of_task(job.task, _OVER) as bell:
+        async with self._feed.of_task(job.task, OVER) as bell:
             try:
                 is_here = brought is not None and await self._has_begun(brought)
                 if not is_here and not await self._is_taken_up(job):
@@ -260,7 +259,7 @@ class Station:
 
     def _heard(self, news: News | None) -> None:
         if news is not None and self._adopted:
-            over = news.of(*_OVER)
+            over = news.of(*OVER)
             self._keep_of_adopted({job for job in self._adopted if job.task not in over})
 
     def _keep_of_adopted(self, under_way: set[Job]) -> None:

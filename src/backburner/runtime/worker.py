@@ -13,7 +13,7 @@ from functools import partial
 from backburner.model import clock
 from backburner.model.ending import Ending
 from backburner.model.errors import StoreError
-from backburner.model.events import EventKind
+from backburner.model.events import OVER, EventKind
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.limits import Settings
 from backburner.model.states import ErrorKind, State
@@ -98,7 +98,7 @@ class ProcessWorker:
             return
         heeded = self._busy.keys() if news is None else self._busy.keys() & news.of(*_HEEDED)
         self._early |= heeded - self._jobs.keys()
-        if news is None or heeded or (self._put_off and news.of(EventKind.FINISHED)):
+        if news is None or heeded or (self._put_off and news.of(*OVER)):
             self._bell.set()
 
     @property

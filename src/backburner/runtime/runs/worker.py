@@ -19,7 +19,7 @@ from backburner.model.errors import (
     LimitReached,
     UsageError,
 )
-from backburner.model.events import EventKind
+from backburner.model.events import OVER, EventKind
 from backburner.model.home import Home
 from backburner.model.limits import Settings
 from backburner.model.states import ErrorKind
@@ -260,7 +260,7 @@ class RunWorker:
         if (
             news is None
             or not self._runs.keys().isdisjoint(stops or ())
-            or (self._put_off and news.of(EventKind.FINISHED))
+            or (self._put_off and news.of(*OVER))
         ):
             self._bell.set()
 

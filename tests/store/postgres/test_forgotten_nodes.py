@@ -75,8 +75,12 @@ async def test_x2_a_worker_is_missed_for_a_day_with_what_was_there_for_it_alone(
     routes = [route_of_node(name, "default") for name in ("nd_missed", "nd_lives")]
     for name, route in zip(("nd_missed", "nd_lives"), routes, strict=True):
         run(address, f"UPDATE node SET routes = '{{{route}}}' WHERE id = '{name}'")
+    waits = await queued(store)
+    run(address, f"UPDATE task SET let_in = 0 WHERE id = '{waits.id}'")
+    run(address, "INSERT INTO contender VALUES ('node:gone', 'ada', true)")
     _quiet(address, nd_dead="25 hours", nd_missed="23 hours")
     await store.forget_nodes(math.inf)
+    assert run(address, "SELECT route, owner FROM contender") == [("default", waits.owner)]
     assert _names(address) == ["nd_lives", "nd_missed"]
     assert _names(address, "node_name") == ["nd_lives", "nd_missed"]
     turns = run(address, "SELECT route FROM turn ORDER BY route")

@@ -173,7 +173,7 @@ TABLES = (
 )  # fmt: skip
 HIDDEN = (
     "secret", "token", "node", "worker", "commitment", "procrastinate_jobs", "turn", "precedence",
-    "artifacts_left", "format", "node_name",
+    "artifacts_left", "format", "node_name", "contender",
 )  # fmt: skip
 NOBODYS = ("queue", "offer")
 """What everybody may read, and nobody may write."""

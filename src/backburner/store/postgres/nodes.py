@@ -89,6 +89,7 @@ class Nodes(Changes):
             run.rows("nodes_forget", **gone)
             run.rows("node_names_forget")
             run.rows("turns_forget")
+            run.rows("contenders_forget")
 
         await self._writer.write(operation)
 

@@ -31,7 +31,7 @@ _TOLD_BY_EVENTS = frozenset({
 _OF_NO_CONCERN = frozenset({
     "signals_claim", "signals_renew", "secrets_forget", "token_used", "task_reported",
     "question_handed_on", "message_taken", "node_name_take",
-    "node_names_forget", "turns_forget",
+    "node_names_forget", "turns_forget", "contenders_forget",
 })  # fmt: skip
 """Nobody waits for these: they leave less to do, or later."""
 

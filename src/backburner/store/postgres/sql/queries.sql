@@ -911,6 +911,13 @@ DELETE FROM turn u WHERE u.owner = ''
                   AND t.let_in < t.attempt AND t.route = u.route)
 RETURNING route;
 
+-- name: contenders_forget
+-- Of routes that nobody has looked at since the last of it ended without its turn.
+DELETE FROM contender c WHERE NOT EXISTS (
+    SELECT 1 FROM task t WHERE t.state = 'queued' AND NOT t.held AND t.let_in < t.attempt
+      AND t.route = c.route AND t.owner = c.owner)
+RETURNING route;
+
 -- name: nodes
 -- Each with how long it was not heard of, and how much it has at present.
 SELECT n.id, n.kind, n.machine, n.pid, n.silent_s, n.queues, n.tools, n.agents, n.places,

@@ -180,6 +180,8 @@ async def test_x2_who_leaves_is_there_until_the_ends_are_written_that_it_has_beg
         store.has_left = lambda _task, _attempt: True
         await store.create(new_task("bg_ends"), limit=PLENTY)
         assert await crew.came.get() == "bg_ends"
+        if (await get(store, "bg_ends")).state is State.QUEUED:  # see `came`
+            assert await store.claim("bg_ends", 1, PLACE) is not None
         ending = asyncio.ensure_future(store.finish("bg_ends", 1, Ending.succeeded(exit_code=0)))
         leaving = asyncio.create_task(open_now.aclose())
         assert not (await asyncio.wait([ending, leaving], timeout=0.5))[0]

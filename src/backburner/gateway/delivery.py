@@ -133,7 +133,7 @@ class Delivery:
                 await store.drop_signal(signal.key, f"{GIVEN_UP} {signal.tries} tries: {reason}")
             else:
                 # Not before the others are acknowledged: it would be taken for one of them.
-                retry_at = clock.now() + round(max(wait, _REFUSED_S) * clock.SECOND)
+                retry_at = store.now() + round(max(wait, _REFUSED_S) * clock.SECOND)
                 await store.delivery_failed(signal.key, reason, retry_at)
 
     async def _elsewhere(self, scope: Scope) -> object:

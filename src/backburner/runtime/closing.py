@@ -65,7 +65,7 @@ class Closing:
         """This attempt has failed, and a further one will be made. False: somebody stopped it."""
         self._put_result(task, ending)
         self._release(task.place)
-        due = next_try_at(task)
+        due = next_try_at(task, self._store.now())
         failed = await self._insist(
             task, ending, lambda told: self._store.fail_try(task.id, task.attempt, told, due)
         )

@@ -171,7 +171,7 @@ class Deliverer:
                     reason = f"{GIVEN_UP} {signal.tries} tries: {reason}"
                     await self._drop(signal, reason)
                 else:
-                    retry_at = clock.now() + round(wait * clock.SECOND)
+                    retry_at = self._store.now() + round(wait * clock.SECOND)
                     await self._store.delivery_failed(
                         signal.key, reason, retry_at, consumer=self._consumer
                     )

@@ -257,7 +257,7 @@ class FollowUp:
             if wait is None:
                 await self._drop(signal, f"{GIVEN_UP} {signal.tries} tries: {reason}")
                 continue
-            retry_at = clock.now() + round(wait * clock.SECOND)
+            retry_at = self._store.now() + round(wait * clock.SECOND)
             await self._store.delivery_failed(signal.key, reason, retry_at, consumer=self._consumer)
             self._look_in(wait)
 

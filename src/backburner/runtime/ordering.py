@@ -44,9 +44,9 @@ def is_tried_again(task: Task, ending: Ending) -> bool:
     return may_try_again(ending, task.retries_left)
 
 
-def next_try_at(task: Task) -> Instant:
-    """When the attempt after the present one is made."""
-    return clock.now() + round(retry_delay_s(task.failures + 1) * clock.SECOND)
+def next_try_at(task: Task, now: Instant) -> Instant:
+    """When the attempt after the present one is made, which has just failed."""
+    return now + round(retry_delay_s(task.failures + 1) * clock.SECOND)
 
 
 def last_of_several(task: Task, ending: Ending) -> Ending:

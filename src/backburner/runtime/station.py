@@ -322,7 +322,7 @@ class Station:
             due = await insist(self._store.next_held, self._report)
             # Also what has come due while it was asked, or could not be.
             await insist(self._store.let_in_due, self._report)
-            wait = None if due is None else max(0.0, (due - clock.now()) / clock.SECOND)
+            wait = None if due is None else max(0.0, (due - self._store.now()) / clock.SECOND)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._bell.wait()

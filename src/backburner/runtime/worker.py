@@ -172,7 +172,7 @@ class ProcessWorker:
         due = await self._store.next_due()
         if due is None:
             return _LOOK_EVERY_S
-        return min(max(0, due - clock.now()) / clock.SECOND, _LOOK_EVERY_S)
+        return min(max(0, due - self._store.now()) / clock.SECOND, _LOOK_EVERY_S)
 
     def at_work(self) -> list[Task]:
         """What runs, and what has left processes behind."""

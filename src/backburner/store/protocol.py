@@ -75,6 +75,13 @@ class Facts:
 class Store(Conversation, ScheduleStore, Telling, TokenStore, Browsing, Protocol):
     """The durable record of tasks, events and signals."""
 
+    def now(self) -> Instant:
+        """The time of day, as all who share the record have it: what it decides for others (what is
+
+        due, what was missed, what is old enough to be forgotten) goes by this.
+        """
+        ...
+
     # Tasks
 
     async def create(

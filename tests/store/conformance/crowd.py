@@ -105,7 +105,7 @@ class Member:
             self._write("heard", signal.key, signal.tries)
             chance = self._chance.random()
             if chance < 0.1:
-                ours = await self._store.delivery_failed(signal.key, "no answer", clock.now())
+                ours = await self._store.delivery_failed(signal.key, "no answer", self._store.now())
             elif chance < 0.9:
                 ours = await self._store.acknowledge([signal.key], OWNER) == 1
                 self._write("told", signal.key)

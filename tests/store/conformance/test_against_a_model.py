@@ -23,7 +23,6 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from backburner.model import clock
 from backburner.model.ending import Ending
 from backburner.model.errors import Conflict, LimitReached
 from backburner.model.events import EventKind
@@ -336,7 +335,8 @@ class AgainstAModel(RuleBasedStateMachine):
     def delivery_failed(self, handle: int, number: int) -> None:
         task_id = self.some(number, is_told)
         telling = self.telling_of(task_id)
-        failed = self.stores[handle].delivery_failed(end_key(task_id), "no answer", clock.now())
+        store = self.stores[handle]
+        failed = store.delivery_failed(end_key(task_id), "no answer", store.now())
         assert self.run(failed) is bool(telling and telling.open)
         if telling and telling.open:
             telling.state, telling.holder = SignalState.FAILED, None

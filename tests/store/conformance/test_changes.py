@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from backburner.model import clock
 from backburner.model.ending import Ending
 from backburner.model.events import EventKind
 from backburner.model.signals import SignalState
@@ -56,10 +55,10 @@ async def everything(store: Store, task_id: str) -> tuple[object, ...]:
 
 async def test_a_claimed_task_runs_where_the_worker_says(store: Store) -> None:
     task = await queued(store)
-    before = clock.now()
+    before = store.now()
     claimed = await store.claim(task.id, 1, PLACE)
     assert claimed is not None
-    assert before <= (claimed.started_at or 0) <= clock.now()
+    assert before <= (claimed.started_at or 0) <= store.now()
     assert claimed == replace(task, state=State.RUNNING, place=PLACE, started_at=claimed.started_at)
     assert await store.get(task.id) == claimed
 
@@ -85,11 +84,11 @@ async def test_x2_of_forty_claims_at_once_one_wins(store: Store, open_another: O
 async def test_e10_a_task_ends_as_it_is_said(store: Store, name: str) -> None:
     ending = ENDINGS[name]
     task = await running(store)
-    before = clock.now()
+    before = store.now()
     output = Output(total=5_000_000, dropped=3_000_000)
     done = await store.finish(task.id, 1, ending, output=output, leftovers=2)
     assert done is not None
-    assert before <= (done.finished_at or 0) <= clock.now()
+    assert before <= (done.finished_at or 0) <= store.now()
     assert done == replace(
         task,
         state=ending.state,

@@ -2,11 +2,11 @@
 
 import pytest
 
-from backburner.model import clock
 from backburner.model.clock import SECOND
 from backburner.model.signals import end_key
 from backburner.model.states import State
 from backburner.store.protocol import Store
+from tests.store.clocks import set_clock_of_record
 from tests.store.conformance.making import ADA, ENDINGS, PLACE, ended, get, queued, running
 from tests.waiting import wait_until_async
 
@@ -14,15 +14,15 @@ HOUR = 3600 * SECOND
 
 
 class Clock:
-    """The wall clock, moved by a number of microseconds; boot time is left alone."""
+    """The one of the record, moved by a number of microseconds; boot time is left alone."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._true = clock.now
-        self.moved_by = 0
-        monkeypatch.setattr(clock, "now", lambda: self._true() + self.moved_by)
+        self._monkeypatch = monkeypatch
+        self._moved_by = 0
 
     def set_back(self, by: int) -> None:
-        self.moved_by -= by
+        self._moved_by -= by
+        set_clock_of_record(self._monkeypatch, self._moved_by)
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ async def test_x1_a_clock_set_forward_ends_no_lease(store: Store, wall: Clock) -
 async def test_x1_a_retry_is_not_put_off_by_an_hour(store: Store, wall: Clock) -> None:
     task = await ended(store)
     await store.claim_signals(ADA, consumer="one", limit=1, lease_s=60)
-    retry_at = clock.now() + SECOND // 5
+    retry_at = store.now() + SECOND // 5
     await store.delivery_failed(end_key(task.id), "no answer", retry_at)
     wall.set_back(HOUR)
     await wait_until_async(

@@ -360,7 +360,7 @@ async def test_a8_a_lease_that_is_renewed_does_not_run_out(store: Store) -> None
 async def test_x1_a_failed_one_waits_for_its_time_and_a_resent_one_does_not(store: Store) -> None:
     await ended(store)
     (claimed,) = await store.claim_signals(ADA, consumer="c", limit=9, lease_s=60)
-    later = clock.now() + 3600 * clock.SECOND
+    later = store.now() + 3600 * clock.SECOND
     assert await store.delivery_failed(claimed.key, "no", later, consumer="c")
     assert await store.claim_signals(ADA, consumer="d", limit=9, lease_s=60) == []
     assert await store.resend(claimed.key, ADA)

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from backburner.model import clock
 from backburner.model.ending import Ending
 from backburner.model.errors import Conflict, LimitReached
 from backburner.model.events import EventKind
@@ -31,7 +30,7 @@ from tests.store.conformance.making import (
 
 
 async def test_a_new_task_is_queued_and_has_what_was_given(store: Store) -> None:
-    before = clock.now()
+    before = store.now()
     wanted = NewTask(
         id="bg_1",
         owner="ada",
@@ -45,7 +44,7 @@ async def test_a_new_task_is_queued_and_has_what_was_given(store: Store) -> None
         hand_over="h1",
     )
     task = await store.create(wanted, limit=1)
-    assert before <= task.created_at <= clock.now()
+    assert before <= task.created_at <= store.now()
     assert task == Task(
         seq=task.seq,
         id="bg_1",

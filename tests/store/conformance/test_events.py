@@ -2,7 +2,6 @@
 
 import asyncio
 
-from backburner.model import clock
 from backburner.model.events import EventKind
 from backburner.model.task import EndedFor
 from backburner.store.protocol import Facts, Store
@@ -18,7 +17,7 @@ from tests.store.conformance.making import (
 
 
 async def test_the_events_of_a_whole_life(store: Store) -> None:
-    before = clock.now()
+    before = store.now()
     task = await running(store)
     await store.requeue(task.id, 1, "again")
     await store.claim(task.id, 2, PLACE)
@@ -49,7 +48,7 @@ async def test_the_events_of_a_whole_life(store: Store) -> None:
         (9, EventKind.LEFTOVERS, {"leftovers": 0}),
     ]
     assert {event.task for event in events} == {task.id}
-    assert all(before <= event.at <= clock.now() for event in events)
+    assert all(before <= event.at <= store.now() for event in events)
 
 
 async def test_a_stream_over_one_task_resumes_after_a_number(store: Store) -> None:

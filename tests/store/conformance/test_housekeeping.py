@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 
-from backburner.model import clock
 from backburner.model.clock import SECOND
 from backburner.model.events import EventKind
 from backburner.model.states import State
@@ -28,7 +27,7 @@ LATER = 3600 * SECOND
 
 async def test_e12_only_what_ended_before_a_time_is_prunable_oldest_first(store: Store) -> None:
     first, second = await ended(store), await ended(store)
-    now = clock.now() + SECOND
+    now = store.now() + SECOND
     assert await store.prunable(now, None, 10) == [first, second]
     assert await store.prunable(now, None, 1) == [first]
     assert second.finished_at is not None
@@ -42,12 +41,12 @@ async def test_e12_what_is_active_or_left_something_running_is_never_prunable(
     for make in (queued, running):
         await make(store)
     await ended(store, leftovers=1)
-    assert await store.prunable(clock.now() + LATER, None, 10) == []
+    assert await store.prunable(store.now() + LATER, None, 10) == []
 
 
 async def test_e12_pruning_keeps_to_its_scope(store: Store) -> None:
     tasks = [await ended(store, scope=scope) for scope in (ADA, ADAS_OTHER_SESSION, BOB)]
-    now = clock.now() + LATER
+    now = store.now() + LATER
     assert await store.prunable(now, None, 10) == tasks
     assert await store.prunable(now, EVERY_SESSION_OF_ADA, 10) == tasks[:2]
     assert await store.prunable(now, ADA, 10) == tasks[:1]
@@ -100,7 +99,7 @@ async def test_e12_the_id_of_a_forgotten_task_is_free(store: Store) -> None:
 
 async def test_e12_what_is_prunable_comes_in_pages(store: Store) -> None:
     tasks = [await ended(store) for _ in range(5)]
-    now = clock.now() + LATER
+    now = store.now() + LATER
     first = await store.prunable(now, None, 2)
     second = await store.prunable(now, None, 2, after=first[-1])
     assert [*first, *second] == tasks[:4]

@@ -13,6 +13,7 @@ from backburner.model.order import LONGEST_RETRY_S, Order, Queue, Wait
 from backburner.model.states import ErrorKind, Kind, State
 from backburner.model.task import Place, Task
 from backburner.store.protocol import Facts, Store
+from tests.store.clocks import set_clock_of_record
 from tests.store.conformance.conftest import OpenAnother
 from tests.store.conformance.making import (
     ADA,
@@ -195,7 +196,7 @@ async def test_x9_what_waits_in_vain_is_given_to_the_worker_at_once(
 async def test_x9_what_another_waits_for_is_not_forgotten(store: Store) -> None:
     before, after = await ended(store), await ended(store)
     task = await ordered(store, Order(after=(before.id,)))
-    later = clock.now() + DAY
+    later = store.now() + DAY
     assert [each.id for each in await store.prunable(later, None, 9)] == [after.id]
     assert await store.forget([before.id]) == 0
     await claimed(store, task)
@@ -209,7 +210,7 @@ async def test_x9_what_another_waits_for_is_not_forgotten(store: Store) -> None:
 async def test_x9_a_failed_try_is_one_attempt_on_and_waits(store: Store) -> None:
     task = await claimed(store, await ordered(store, Order(retries=2)))
     await store.note(task.id, 1, EventKind.DETAIL, Facts(detail="halfway", ready=True))
-    due = clock.now() + 60 * clock.SECOND
+    due = store.now() + 60 * clock.SECOND
     again = await store.fail_try(task.id, 1, Ending.exited(3), due)
     assert again is not None
     assert again == replace(
@@ -233,7 +234,7 @@ async def test_x9_a_failed_try_is_one_attempt_on_and_waits(store: Store) -> None
 
 async def test_x9_at_its_time_it_is_to_be_started_and_then_runs_anew(store: Store) -> None:
     task = await claimed(store, await ordered(store, Order(retries=1)))
-    await store.fail_try(task.id, 1, Ending.exited(3), clock.now() - 1)
+    await store.fail_try(task.id, 1, Ending.exited(3), store.now() - 1)
     assert await store.next_due() is None
     assert await to_start(store) == [task.id]
     assert await store.claim(task.id, 1, PLACE) is None, "the old attempt is fenced off"
@@ -248,12 +249,11 @@ async def test_x9_a_clock_that_is_set_back_delays_a_try_by_no_more_than_the_long
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task = await claimed(store, await ordered(store, Order(retries=1)))
-    await store.fail_try(task.id, 1, Ending.exited(3), clock.now() + 5 * clock.SECOND)
-    real = clock.now
-    monkeypatch.setattr(clock, "now", lambda: real() - DAY)
+    await store.fail_try(task.id, 1, Ending.exited(3), store.now() + 5 * clock.SECOND)
+    set_clock_of_record(monkeypatch, -DAY)
     assert await to_start(store) == [task.id]
     longest = round(LONGEST_RETRY_S * clock.SECOND)
-    monkeypatch.setattr(clock, "now", lambda: real() - longest + 10 * clock.SECOND)
+    set_clock_of_record(monkeypatch, 10 * clock.SECOND - longest)
     assert await to_start(store) == []
 
 
@@ -267,7 +267,7 @@ async def test_x9_what_was_asked_to_stop_is_not_tried_again(store: Store) -> Non
 
 async def test_x9_a_stop_while_it_waits_for_its_next_try_ends_it(store: Store) -> None:
     task = await claimed(store, await ordered(store, Order(retries=5)))
-    await store.fail_try(task.id, 1, Ending.exited(3), clock.now() + DAY)
+    await store.fail_try(task.id, 1, Ending.exited(3), store.now() + DAY)
     stopped = await store.request_stop(task.id, ADA, 5)
     assert stopped is not None
     assert (stopped.state, stopped.attempt) == (State.CANCELED, 2)
@@ -288,7 +288,7 @@ async def test_x9_a_failed_try_is_guarded_by_attempt_and_state(store: Store, att
 async def test_x9_a_question_of_a_failed_try_needs_no_answer(store: Store) -> None:
     task = await claimed(store, await ordered(store, Order(retries=1)))
     await store.ask(task.id, 1, "q1", "really?")
-    await store.fail_try(task.id, 1, Ending.failed(ErrorKind.KILLED, "SIGKILL"), clock.now())
+    await store.fail_try(task.id, 1, Ending.failed(ErrorKind.KILLED, "SIGKILL"), store.now())
     (signal,) = await store.signals(ADA)
     assert signal.state.value == "dropped"
     assert await store.answer(task.id, ADA, "yes") is None
@@ -299,7 +299,7 @@ async def test_x9_a_further_try_waits_for_its_place_like_any_other(store: Store)
     first = await ordered(store, Order(queue="q", retries=1))
     second = await in_queue(store)
     await claimed(store, first)
-    await store.fail_try(first.id, 1, Ending.exited(3), clock.now() + DAY // 1000)
+    await store.fail_try(first.id, 1, Ending.exited(3), store.now() + DAY // 1000)
     assert await to_start(store) == [second.id], "its place is free meanwhile"
     await claimed(store, second)
     assert await store.claim(first.id, 2, PLACE) is None

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from backburner.model import clock
 from backburner.model.errors import LimitReached, UsageError
 from backburner.model.order import HIGHEST, LOWEST, Order, OwnerLimit, Wait
 from backburner.model.states import Kind, State
@@ -60,7 +59,7 @@ async def test_x10_a_further_attempt_keeps_its_priority(store: Store) -> None:
     task = await wanted(store, 3, retries=1)
     usual = await queued(store)
     await claimed(store, task)
-    again = await store.fail_try(task.id, 1, ENDINGS["exit"], clock.now() - 1)
+    again = await store.fail_try(task.id, 1, ENDINGS["exit"], store.now() - 1)
     assert again is not None
     assert again.priority == 3
     assert await to_start(store) == [task.id, usual.id]

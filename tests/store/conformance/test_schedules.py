@@ -131,8 +131,8 @@ async def test_e12_ended_schedules_are_forgotten_and_their_tasks_stay(store: Sto
     await add(store)
     await add(store, "sc_2")
     await store.fire("sc_1", FIRST, turn(FIRST, next_at=None))
-    assert await store.forget_schedules(clock.now() - 60 * clock.SECOND) == 0
-    assert await store.forget_schedules(clock.now() + 1) == 1
+    assert await store.forget_schedules(store.now() - 60 * clock.SECOND) == 0
+    assert await store.forget_schedules(store.now() + 1) == 1
     assert [each.id for each in await store.schedules(ADA)] == ["sc_2"]
     assert await store.firings("sc_1") == []
     task = await store.get("bg_sc_1_1000")

@@ -51,7 +51,7 @@ def keys(signals: Sequence[Signal]) -> list[str]:
 
 @pytest.mark.parametrize("name", ENDINGS)
 async def test_x1_every_end_is_told_with_one_signal(store: Store, name: str) -> None:
-    before = clock.now()
+    before = store.now()
     task = await ended(store, ending=ENDINGS[name])
     signal = await the_signal(store, task.id)
     assert signal.key == end_key(task.id)
@@ -63,7 +63,7 @@ async def test_x1_every_end_is_told_with_one_signal(store: Store, name: str) -> 
     assert signal.data["state"] == task.state
     assert (signal.state, signal.reason, signal.tries) == (SignalState.PENDING, None, 0)
     assert (signal.channel, signal.delivered_at) == (INBOX, None)
-    assert before <= signal.created_at <= clock.now()
+    assert before <= signal.created_at <= store.now()
 
 
 async def test_x1_a_task_that_has_not_ended_is_not_told_of(store: Store) -> None:
@@ -80,15 +80,15 @@ async def test_x1_the_state_of_the_delivery_is_visible_at_the_task(store: Store)
     assert (await get(store, task.id)).signal_state is SignalState.PENDING
     await claim(store)
     assert (await get(store, task.id)).signal_state is SignalState.CLAIMED
-    await store.delivery_failed(end_key(task.id), "no answer", clock.now())
+    await store.delivery_failed(end_key(task.id), "no answer", store.now())
     assert (await get(store, task.id)).signal_state is SignalState.FAILED
     assert (await get(store, task.id)).signal_delivered_at is None
-    before = clock.now()
+    before = store.now()
     await store.acknowledge([end_key(task.id)], ADA)
     told = await get(store, task.id)
     assert told.signal_state is SignalState.DELIVERED
     assert told.signal_delivered_at is not None
-    assert before <= told.signal_delivered_at <= clock.now()
+    assert before <= told.signal_delivered_at <= store.now()
 
 
 # Listing
@@ -204,12 +204,12 @@ async def test_x1_an_acknowledged_signal_is_delivered_and_final(store: Store) ->
     task = await ended(store)
     key = end_key(task.id)
     await claim(store)
-    before = clock.now()
+    before = store.now()
     assert await store.acknowledge([key], ADA) == 1
     told = await the_signal(store, task.id)
     assert told.state is SignalState.DELIVERED
     assert told.delivered_at is not None
-    assert before <= told.delivered_at <= clock.now()
+    assert before <= told.delivered_at <= store.now()
     assert await store.acknowledge([key], ADA) == 0
     assert await claim(store, "two", lease_s=0) == []
     assert await store.release_signals("one") == 0
@@ -254,7 +254,7 @@ async def test_x1_a_failed_delivery_is_tried_again_at_its_time(store: Store) -> 
     task = await ended(store)
     await claim(store, "one")
     began = clock.boot_now()
-    retry_at = clock.now() + SECOND // 3
+    retry_at = store.now() + SECOND // 3
     assert await store.delivery_failed(end_key(task.id), "no answer", retry_at) is True
     failed = await the_signal(store, task.id)
     assert (failed.state, failed.reason, failed.tries) == (SignalState.FAILED, "no answer", 1)
@@ -266,13 +266,13 @@ async def test_x1_a_failed_delivery_is_tried_again_at_its_time(store: Store) -> 
 async def test_x1_a_retry_that_is_due_is_claimed_at_once(store: Store) -> None:
     task = await ended(store)
     await claim(store, "one")
-    await store.delivery_failed(end_key(task.id), "no answer", clock.now())
+    await store.delivery_failed(end_key(task.id), "no answer", store.now())
     assert len(await claim(store, "two")) == 1
 
 
 async def test_x1_a_retry_far_away_is_not_claimed(store: Store) -> None:
     task = await ended(store)
-    await store.delivery_failed(end_key(task.id), "no answer", clock.now() + 3600 * SECOND)
+    await store.delivery_failed(end_key(task.id), "no answer", store.now() + 3600 * SECOND)
     assert await claim(store) == []
     assert await store.acknowledge([end_key(task.id)], ADA) == 1, "by another way"
 

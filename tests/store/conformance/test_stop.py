@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from backburner.model import clock
 from backburner.model.events import EventKind
 from backburner.model.signals import SignalKind
 from backburner.model.states import State
@@ -39,11 +38,11 @@ async def test_a4_a_queued_task_is_canceled_at_once(store: Store) -> None:
 
 async def test_a4_a_running_task_is_asked_and_goes_on(store: Store) -> None:
     task = await running(store)
-    before = clock.now()
+    before = store.now()
     asked = await store.request_stop(task.id, ADA, 5.0)
     assert asked is not None
     assert asked.stop is not None
-    assert before <= asked.stop.at <= clock.now()
+    assert before <= asked.stop.at <= store.now()
     assert asked == replace(task, stop=StopRequest(asked.stop.at, 5.0))
     assert await store.get(task.id) == asked
     assert [waiting.id for waiting in await store.waiting_for_keeper()] == [task.id]

@@ -24,6 +24,7 @@ from backburner.store.postgres.engine import TASK, Procrastinate
 from backburner.store.postgres.node import NodeStore, open_node
 from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.store import PostgresStore
+from tests.store.clocks import set_clock_of_record
 from tests.store.conformance.making import ADA, ENDINGS, PLACE, PLENTY, get, new_task, queued
 from tests.store.postgres.test_database import run
 from tests.waiting import wait_until_async
@@ -114,7 +115,7 @@ async def test_x9_a_further_attempt_is_a_job_of_its_own_at_its_time(
         assert await node.next_held() == later
         await node.let_in_due()
         assert [job[:2] for job in jobs(address)] == [(task.id, 1)], "it is not due"
-        monkeypatch.setattr(clock, "now", lambda: later)
+        set_clock_of_record(monkeypatch, later - clock.now())
         await node.let_in_due()
         assert [job[:2] for job in jobs(address)] == [(task.id, 1), (task.id, 2)]
         assert await node.next_held() is None
@@ -134,7 +135,7 @@ async def test_x9_a_further_attempt_is_nobodys_before_its_time(
     assert await node.waiting_for_keeper() == []
     assert await node.waiting_for_application() == []
     assert await node.claim(task.id, 2, PLACE) is None
-    monkeypatch.setattr(clock, "now", lambda: later)
+    set_clock_of_record(monkeypatch, later - clock.now())
     await node.let_in_due()
     assert await node.claim(task.id, 2, PLACE) is not None
     await node.close()

@@ -45,7 +45,7 @@ async def test_d9_it_lies_apart_until_the_task_has_ended(
         await store.create(replace(new, spec={"another": "one"}), limit=PLENTY)
     assert len(kept(address)) == 1, "the same start twice leaves nothing more"
     await store.claim(task.id, 1, PLACE)
-    await store.fail_try(task.id, 1, ENDINGS["exit"], clock.now())
+    await store.fail_try(task.id, 1, ENDINGS["exit"], store.now())
     assert len(kept(address)) == 1, "a further attempt needs it"
     assert "hunter2" not in everywhere(address)
     await store.claim(task.id, 2, PLACE)

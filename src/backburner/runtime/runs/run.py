@@ -114,7 +114,7 @@ class Run:
 
     def begin(self, work: Work) -> "asyncio.Task[Outcome | Failure]":
         """Let it run."""
-        self.began = (clock.now(), clock.boot_now())
+        self.began = (self._worker.store.now(), clock.boot_now())
         prints.begin()
         self.work = self._loop.create_task(_printing(work, self.context, self.sink.output))
         self.work.add_done_callback(self._ended)

@@ -32,6 +32,10 @@ class Ledger:
         self.adopted = adopted
         """Another keeper has started it: it may have done something that nobody has looked at."""
 
+    def ago(self, event: Event) -> int:
+        """How long ago that was."""
+        return max(0, self._store.now() - event.at)
+
     async def note(self, kind: EventKind, facts: Facts) -> None:
         """On disk when this returns."""
         task = self.task

@@ -116,7 +116,7 @@ class OutputWatch:
             last = await self._ledger.last(EventKind.MATCH)
             if last is not None:
                 places = last.data.get("places", {})
-                ago = max(0, clock.now() - last.at)
+                ago = self._ledger.ago(last)
                 if ago < EVERY_S * clock.SECOND:
                     self._matches.told(clock.boot_now() - ago)
                 if last.data.get("stopped"):

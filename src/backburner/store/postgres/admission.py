@@ -10,6 +10,7 @@ while all machines wait for the lock.
 from collections.abc import Callable
 
 from backburner.model import clock
+from backburner.model.clock import Instant
 from backburner.model.order import LONGEST_RETRY_S
 from backburner.store.engine import Engine, Job
 from backburner.store.postgres.statements import Statements
@@ -60,15 +61,14 @@ def let_in(run: Statements, engine: Engine) -> None:
     fresh = (*run.ran.get("tasks_insert", ()), *run.ran.get("task_fail_try", ()))
     engine.dispatch(
         run,
-        **present(),
+        **present(run.now()),
         ended=to_json([task for task, _, _ in run.ran.get("tasks_end", ())]),
         fresh=to_json([row[0] for row in fresh]),
     )
 
 
-def present() -> dict[str, int]:
+def present(now: Instant) -> dict[str, int]:
     """What `admit` has to know of this moment."""
-    now = clock.now()
     return {
         "now": now,
         "latest": now + round(LONGEST_RETRY_S * clock.SECOND),

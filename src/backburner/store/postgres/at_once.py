@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from backburner.model.clock import Instant
 from backburner.model.events import EventKind
 from backburner.store.news import News
 from backburner.store.postgres.admission import present
@@ -46,40 +47,41 @@ def write_at_once(run: Statements, wanted: list[Asked], known: int) -> tuple[lis
     def ask(name: str, /, **values: Any) -> list[Row]:
         return run.alone(name, known=known, notice=notice, **values)
 
-    found = write(ask, [each.order for each in group])
+    found = write(ask, [each.order for each in group], run.now())
     for task, said in found.items():
         answer([by_task[task]], [said])
     happened = tuple((task, happens) for task, said in found.items() if said is not None)
     return [by_task[task] for task in found], News(happened)
 
 
-def _create(ask: Ask, creates: Sequence[Create]) -> Mapping[str, Any]:
+def _create(ask: Ask, creates: Sequence[Create], now: Instant) -> Mapping[str, Any]:
     owner = creates[0].task.owner
     if any(each.ending is not None or each.task.owner != owner for each in creates):
         return {}
     sorts = Counter(each.sort for each in creates)
     least = {sort: min(each.limit for each in creates if each.sort == sort) for sort in sorts}
-    now = present()
     rows = ask(
         "create_at_once",
         owner=owner,
-        rows=[each.row(now["now"]) for each in creates],
+        rows=[each.row(now) for each in creates],
         sorts=[[*sort, least[sort] - count] for sort, count in sorts.items()],
         name=TASK,
-        **now,
+        **present(now),
     )
     return {task.id: task for task in map(to_task, rows)}
 
 
-def _claim(ask: Ask, claims: Sequence[Claim]) -> Mapping[str, Claimed | None]:
+def _claim(ask: Ask, claims: Sequence[Claim], now: Instant) -> Mapping[str, Claimed | None]:
     if any(claim.unsure for claim in claims):
         return {}
-    rows = ask("claim_at_once", now=present()["now"], wanted=[claim.row for claim in claims])
+    rows = ask("claim_at_once", now=now, wanted=[claim.row for claim in claims])
     claimed = claimed_by(rows)
     return {claim.task: claimed.get(claim.task) for claim in claims}
 
 
-_WAYS: Mapping[Together[Any, Any], tuple[EventKind, Callable[[Ask, Any], Mapping[str, Any]]]] = {
+_WAYS: Mapping[
+    Together[Any, Any], tuple[EventKind, Callable[[Ask, Any, Instant], Mapping[str, Any]]]
+] = {
     CREATES: (EventKind.CREATED, _create),
     CLAIMS: (EventKind.STARTED, _claim),
 }

@@ -146,7 +146,7 @@ def checkup(address: str) -> Generator[Checkup]:
         with explained():
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
             found = format_of(connection)
-        yield Checkup(Glancer(connection, DatabaseClock()), found)
+        yield Checkup(Glancer(connection, DatabaseClock.of(connection)), found)
     finally:
         connection.close()
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import psycopg
 
+from backburner.model.clock import Instant
 from backburner.model.errors import BackburnerError
 from backburner.model.events import EventKind
 from backburner.store.news import News
-from backburner.store.postgres.admission import present
 from backburner.store.postgres.connection import conninfo, is_lost, settings
 from backburner.store.postgres.migrations import newest
 from backburner.store.postgres.notices import payloads
@@ -23,6 +23,7 @@ from backburner.store.postgres.queries import query
 from backburner.store.postgres.statements import held
 from backburner.store.postgres.texts import meant_value
 from backburner.store.record.claims import Claim, Claimed, claimed_by
+from backburner.store.record.leases import LeaseClock
 from backburner.store.record.transaction import Row
 
 Connection = psycopg.AsyncConnection[Row]
@@ -39,8 +40,9 @@ class NotAnswered(Exception):
 class Claimer:
     """Claims for one node, one at a time."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, leases: LeaseClock) -> None:
         self._address = address
+        self._leases = leases
         self._connection: Connection | None = None
         self._under_way: asyncio.Future[Claimed | None] | None = None
         """A connection that is being made, or a claim."""
@@ -77,7 +79,9 @@ class Claimer:
     async def _ask(self, connection: Connection, claim: Claim) -> Claimed | None:
         try:
             cursor = await connection.execute(
-                query("claim_at_once").text, _values(claim), prepare=True
+                query("claim_at_once").text,
+                _values(claim, self._leases.time_of_day()),
+                prepare=True,
             )
             rows = await cursor.fetchall()
         except psycopg.Error as error:
@@ -101,11 +105,9 @@ class Claimer:
             await self._connection.close()
 
 
-def _values(claim: Claim) -> dict[str, Any]:
+def _values(claim: Claim, now: Instant) -> dict[str, Any]:
     (notice,) = payloads(News(((claim.task, EventKind.STARTED),)))
-    return held(
-        {"known": newest(), "notice": notice, "now": present()["now"], "wanted": [claim.row]}
-    )
+    return held({"known": newest(), "notice": notice, "now": now, "wanted": [claim.row]})
 
 
 def _heard(done: "asyncio.Future[Claimed | None]") -> None:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import cast
 
-from backburner.model import clock
 from backburner.model.clock import Instant
 from backburner.model.ending import Ending
 from backburner.model.errors import StoreError
@@ -27,6 +26,7 @@ from backburner.store.engine import Job, Silence
 from backburner.store.news import News
 from backburner.store.postgres.admission import let_in
 from backburner.store.postgres.claiming import Claimer, NotAnswered
+from backburner.store.postgres.clock import DatabaseClock
 from backburner.store.postgres.connection import Connection
 from backburner.store.postgres.engine import TASK, Procrastinate
 from backburner.store.postgres.inputs import Piece
@@ -92,9 +92,15 @@ class NodeStore(PostgresStore):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
     def __init__(
-        self, address: str, connection: Connection, pooler: Pooler | None = None, *, node: str
+        self,
+        address: str,
+        connection: Connection,
+        clock: DatabaseClock,
+        pooler: Pooler | None = None,
+        *,
+        node: str,
     ) -> None:
-        super().__init__(address, connection, pooler)
+        super().__init__(address, connection, clock, pooler)
         self.address = address
         self._node = node
         self._where = {"node": node, "machine": socket.gethostname()}
@@ -102,7 +108,7 @@ class NodeStore(PostgresStore):
         """What it has taken and may hand on: nobody here is to begin it yet."""
         self.brought_along: dict[str, str] = {}
         """By name, secrets that came with what is about to begin: nobody has to ask for them."""
-        self._claimer = Claimer(address)
+        self._claimer = Claimer(address, self._leases)
         self._endings: set[asyncio.Task[Task | None]] = set()
         self.has_begun = 0
         self.has_ended: Counter[tuple[Kind, State]] = Counter()
@@ -260,7 +266,7 @@ class NodeStore(PostgresStore):
         """The time has come that something has waited for; another node may have seen to it."""
 
         def operation(run: transaction.Statements) -> None:
-            if run.rows("task_due", now=clock.now()):
+            if run.rows("task_due", now=run.now()):
                 let_in(cast("Statements", run), Procrastinate())
 
         await self._writer.write(operation)

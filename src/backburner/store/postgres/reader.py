@@ -153,7 +153,7 @@ class Glancer(Reader):
 
 def open_reader(address: str) -> Glancer:
     """A reader of the record, which is of the newest shape now."""
-    return Glancer(migrated(address), DatabaseClock())
+    return _glancer(migrated(address))
 
 
 def reader_if_current(address: str) -> Glancer | None:
@@ -166,9 +166,17 @@ def reader_if_current(address: str) -> Glancer | None:
             connection.close()
             raise
     if current:
-        return Glancer(connection, DatabaseClock())
+        return _glancer(connection)
     connection.close()
     return None
+
+
+def _glancer(connection: Connection) -> Glancer:
+    try:
+        return Glancer(connection, DatabaseClock.of(connection))
+    except BaseException:
+        connection.close()
+        raise
 
 
 async def _hang_up_on_silence(looking: "asyncio.Future[Any]", asked: Sequence[Connection]) -> None:

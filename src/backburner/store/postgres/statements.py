@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 
+from backburner.model.clock import Instant
 from backburner.model.events import EventKind
 from backburner.model.signals import INBOX, SignalState
 from backburner.model.values import value
@@ -15,6 +16,7 @@ from backburner.store.postgres.connection import OWNER, TENANT, Connection, Curs
 from backburner.store.postgres.queries import query
 from backburner.store.postgres.texts import held_value, meant_value
 from backburner.store.record import transaction
+from backburner.store.record.leases import LeaseClock
 from backburner.store.record.rows import to_json
 from backburner.store.record.transaction import Row
 
@@ -39,8 +41,10 @@ class _Unsent:
 class Statements(transaction.Statements):
     """Runs the named statements on one connection."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, leases: LeaseClock | None = None) -> None:
+        """With a clock, for changes that ask what time it is."""
         self.connection = connection
+        self._leases = leases
         self.changes = 0
         """How many rows were written."""
         self.ran: dict[str, list[Row]] = {}
@@ -142,6 +146,11 @@ class Statements(transaction.Statements):
         self.send()
         cursor = self.connection.execute(text)
         return [[] if each.description is None else each.fetchall() for each in cursor.results()]
+
+    def now(self) -> Instant:
+        """See the record's own."""
+        assert self._leases is not None
+        return self._leases.time_of_day()
 
     def rows(self, name: str, /, **values: Any) -> list[Row]:
         """Every row of a statement."""

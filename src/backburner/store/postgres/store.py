@@ -30,9 +30,14 @@ Result = TypeVar("Result")
 class PostgresStore(Record, Mirror, Nodes, Inputs, Attachments, Secrets):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
-    def __init__(self, address: str, connection: Connection, pooler: Pooler | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        connection: Connection,
+        clock: DatabaseClock,
+        pooler: Pooler | None = None,
+    ) -> None:
         """The record is of the newest shape. `open_store` is the way in."""
-        clock = DatabaseClock()
         self._leases = clock
         super().__init__()
         self._readers = Readers(address, clock, pooler)
@@ -103,11 +108,15 @@ class PostgresStore(Record, Mirror, Nodes, Inputs, Attachments, Secrets):
 
 def opened_with(
     address: str, pooler: str, *, writes: bool = False
-) -> tuple[Connection, Pooler | None]:
-    """A connection to the record, of the newest shape, and what it is read over, if anything."""
+) -> tuple[Connection, DatabaseClock, Pooler | None]:
+    """A connection to the record, of the newest shape, what time it is there, and what it is read
+
+    over, if anything. To be asked what is due or free it has to know the time from the beginning.
+    """
     connection = opened(address, writes=writes)
     try:
-        return connection, Pooler(pooler, connection) if pooler else None
+        over = Pooler(pooler, connection) if pooler else None
+        return connection, DatabaseClock.of(connection), over
     except BaseException:
         connection.close()
         raise

@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 import psycopg
 
+from backburner.model.clock import boot_now
 from backburner.model.errors import StoreAway, StoreBusy, StoreError, StoreUnusable
 from backburner.store.news import Listener
 from backburner.store.postgres import clock
@@ -99,7 +100,7 @@ class Writer:
         self._address = address
         self._clock = database_clock
         self._changed = changed
-        self._statements: Statements | None = Statements(connection)
+        self._statements: Statements | None = Statements(connection, database_clock)
         self._name = secrets.token_hex(8).encode()
         self._number = 0
         """Of our last commit."""
@@ -111,6 +112,9 @@ class Writer:
         self._closing = self._has_nothing = False
         self._linger_s = 0.0
         self._has_written = False
+        self._has_begun = False
+        """The first write is a transaction: who only starts one thing is told for sure that nothing
+        was written, where the database went away before."""
         self._is_unsure = False
         """What is to be written may have been, before the connection was lost."""
         self._thread = threading.Thread(target=self._run, name="backburner-writer", daemon=True)
@@ -214,7 +218,7 @@ class Writer:
 
     def _write_at_once(self, done: list[Asked]) -> None:
         """What can be, which is answered and no longer one of those then."""
-        if self._is_unsure or not self._clock.is_set:
+        if self._is_unsure or not self._has_begun:
             return
         run = self._statements or self._call()
         self.backend = run.connection.info.backend_pid
@@ -253,9 +257,7 @@ class Writer:
         try:
             lock = () if beyond else (_LOCK,)
             laziness = (_LAZILY,) if _is_lazy(done) else ()
-            run.begin(*lock, *laziness, last=_FORMAT, begun=self._begun)
-            if not self._clock.is_set:
-                run.send()
+            run.begin(*lock, *laziness, last=_FORMAT, begun=partial(self._begun, boot_now()))
             before = run.changes
             for group in groups(done):
                 attempt(run, group)
@@ -279,9 +281,10 @@ class Writer:
                     run.command(_UNLOCK)
         return tell
 
-    def _begun(self, row: Row) -> None:
+    def _begun(self, asked: int, row: Row) -> None:
         oldest, number, now = row
-        self._clock.was(now)
+        self._has_begun = True
+        self._clock.was(asked, now)
         self.refuse_newer(oldest, number)
 
     def refuse_newer(self, oldest: int, number: int) -> None:
@@ -359,7 +362,7 @@ class Writer:
     def _call(self) -> Statements:
         connection = connect(self._address)
         self.backend = connection.info.backend_pid
-        self._statements = Statements(connection)
+        self._statements = Statements(connection, self._clock)
         return self._statements
 
     def _hang_up(self) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from backburner.model.clock import Instant
 from backburner.model.events import EventKind
 from backburner.model.task import Task
 from backburner.store.record.leases import LeaseClock
@@ -51,6 +52,9 @@ class Changes(Looking):
     _leases: LeaseClock
     _where: Mapping[str, str] = MappingProxyType({})
     """What the start of a task says of where that is, in a record of many machines."""
+
+    def now(self) -> Instant:
+        return self._leases.time_of_day()
 
     async def _change(
         self, name: str, kind: EventKind, data: dict[str, Any], /, **values: Any

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from backburner.model import clock
 from backburner.model.events import EventKind
 from backburner.model.task import Place, Task
 from backburner.model.values import value
@@ -53,7 +52,7 @@ class Claimed:
 
 def claim_tasks(run: Statements, claims: Sequence[Claim]) -> list[Claimed | None]:
     """Each queued → running, while its queue has a place. No task twice."""
-    now = clock.now()
+    now = run.now()
     rows = run.many("tasks_claim", now=now, wanted=[claim.row for claim in claims])
     claimed = claimed_by(rows)
     told = {claim.task: claim.told for claim in claims}

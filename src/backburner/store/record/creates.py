@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from backburner.model import clock
 from backburner.model.ending import Ending
 from backburner.model.errors import Conflict, LimitReached
 from backburner.model.events import EventKind
@@ -90,7 +89,7 @@ def insert_tasks(run: Statements, creates: Sequence[Create]) -> dict[str, Task]:
     """
     if not creates:
         return {}
-    now = clock.now()
+    now = run.now()
     rows = run.many("tasks_insert", rows=[create.row(now) for create in creates])
     created = {task.id: task for task in map(to_task, rows)}
     events: list[Sequence[Any]] = []

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from backburner.model import clock
 from backburner.model.clock import Instant
 from backburner.model.ending import Ending, TaskError
 from backburner.model.errors import StoreError
@@ -57,7 +56,7 @@ def end_tasks(run: Statements, ends: Sequence[End]) -> list[Task | None]:
 
     No task twice.
     """
-    now = clock.now()
+    now = run.now()
     wanted = [
         [
             end.task,

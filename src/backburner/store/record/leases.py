@@ -1,11 +1,13 @@
-"""The clock that leases and waits of signals are kept in: nobody can set it back.
+"""The clocks of a record: what leases and waits of signals are kept in, and the time of day.
 
-One machine has its boot time; many machines have nothing in common but their database.
+Of one machine these are its boot time, which nobody can set back, and its wall clock. Many machines
+have nothing in common but their database.
 """
 
 from typing import Protocol
 
 from backburner.model import clock
+from backburner.model.clock import Instant
 
 
 class LeaseClock(Protocol):
@@ -24,6 +26,10 @@ class LeaseClock(Protocol):
         """A time of this clock as one of this machine's boot time."""
         ...
 
+    def time_of_day(self) -> Instant:
+        """By which all who share the record decide what is due, what is late and what is old."""
+        ...
+
 
 class BootClock:
     """The boot time of this machine."""
@@ -38,3 +44,7 @@ class BootClock:
     def in_boot_time(self, at: int) -> int:
         """See LeaseClock.in_boot_time."""
         return at
+
+    def time_of_day(self) -> Instant:
+        """See LeaseClock.time_of_day."""
+        return clock.now()

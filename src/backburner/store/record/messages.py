@@ -27,7 +27,7 @@ class MessageChanges(Changes):
             if task is None or not within(task, scope) or task.state.terminal:
                 return None
             row = run.row(
-                "message_send", task=task_id, text=text, now=clock.now(), limit=MESSAGES_MAX
+                "message_send", task=task_id, text=text, now=run.now(), limit=MESSAGES_MAX
             )
             if row is None:
                 raise LimitReached(

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from backburner.model import clock
 from backburner.model.events import EventKind
 from backburner.model.questions import APPROVAL_SCHEMA, is_yes
 from backburner.model.signals import NewSignal, SignalKind, ask_key
@@ -32,7 +31,7 @@ class QuestionChanges(Changes):
         fitting = None if schema is None else to_json(schema)
 
         def operation(run: Statements) -> bool:
-            now = clock.now()
+            now = run.now()
             _note_reported(run, task_id, attempt, reported)
             task = run.task("task_get", id=task_id)
             if task is None or task.attempt != attempt or task.state.terminal:
@@ -67,7 +66,7 @@ class QuestionChanges(Changes):
         self, task_id: str, owner: str, asker: str, question: str, text: str, *, grace_s: float
     ) -> Task | None:
         def operation(run: Statements) -> Task | None:
-            now = clock.now()
+            now = run.now()
             task = run.task("task_get", id=task_id)
             if task is None or task.owner != owner or task.state.terminal:
                 return None
@@ -102,7 +101,7 @@ class QuestionChanges(Changes):
             if task is None or not within(task, scope) or task.state.terminal:
                 return None
             row = run.row(
-                "question_answer", task=task.seq, id=question, answer=answer, now=clock.now()
+                "question_answer", task=task.seq, id=question, answer=answer, now=run.now()
             )
             if row is None:
                 return None

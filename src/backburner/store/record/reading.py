@@ -134,16 +134,21 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
 
     def waiting_for_keeper(self, limit: int = 1000) -> list[Task]:
         """See Store.waiting_for_keeper."""
-        rows = self._rows("task_waiting_for_keeper", limit=limit, **_retry_times())
+        rows = self._rows("task_waiting_for_keeper", limit=limit, **self._retry_times())
         return [to_task(row) for row in rows]
 
     def waits(self) -> dict[str, Wait]:
         """See Store.waits."""
-        return dict(to_wait(row) for row in self._rows("task_waits", **_retry_times()))
+        return dict(to_wait(row) for row in self._rows("task_waits", **self._retry_times()))
+
+    def _retry_times(self) -> dict[str, Instant]:
+        """Now, and the latest time to wait for: what is later than that is of a clock set back."""
+        now = self._leases.time_of_day()
+        return {"now": now, "latest": now + round(LONGEST_RETRY_S * clock.SECOND)}
 
     def next_due(self) -> Instant | None:
         """See Store.next_due."""
-        return self._rows("task_next_due", now=clock.now())[0][0]
+        return self._rows("task_next_due", now=self._leases.time_of_day())[0][0]
 
     def events(self, task_id: str, *, after: int, limit: int) -> list[Event]:
         """See Store.events."""
@@ -259,12 +264,6 @@ class Reader(ScheduleReader, TokenReader, BrowsingReader):
 
 def _is_ordered(task: Task) -> bool:
     return task.queue is not None or bool(task.after) or task.not_before is not None
-
-
-def _retry_times() -> dict[str, Instant]:
-    """Now, and the latest time that anything can wait for: later ones are of a clock set back."""
-    now = clock.now()
-    return {"now": now, "latest": now + round(LONGEST_RETRY_S * clock.SECOND)}
 
 
 def within(task: Task, scope: Scope) -> bool:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from backburner.model import clock
 from backburner.model.clock import Instant
 from backburner.model.errors import Conflict, LimitReached
 from backburner.model.events import EventKind
@@ -47,7 +46,7 @@ class RunChanges(Changes):
 
     async def park(self, task_id: str, attempt: int) -> Task | None:
         return await self._change(
-            "task_park", EventKind.PARKED, {}, id=task_id, attempt=attempt, now=clock.now()
+            "task_park", EventKind.PARKED, {}, id=task_id, attempt=attempt, now=self.now()
         )
 
     async def register_worker(self, worker: Worker) -> None:
@@ -57,7 +56,7 @@ class RunChanges(Changes):
             boot_id=worker.boot_id,
             pid=worker.pid,
             hand_over=worker.hand_over,
-            now=clock.now(),
+            now=self.now(),
         )
 
     async def remove_worker(self, worker_id: str) -> bool:
@@ -117,7 +116,7 @@ def begin_tasks(run: Statements, begins: Sequence[Begin]) -> list[Begun | Except
     there = frozenset(from_database(taken))
     active = dict(zip(sorts, from_database(counts), strict=True))
     rooms = dict(zip(owners, (_Room(*each) for each in from_database(limits)), strict=True))
-    now = clock.now()
+    now = run.now()
     drawn = itertools.count(last + 1)
     of_owner: dict[str, list[tuple[Task, Begin]]] = {}
     answers: list[Begun | Exception] = []

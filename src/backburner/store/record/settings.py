@@ -85,7 +85,7 @@ class SettingChanges(Changes):
     async def end_session(self, scope: Scope) -> None:
         def operation(run: Statements) -> None:
             where = {"owner": scope.owner, "session": scope.session}
-            now = clock.now()
+            now = run.now()
             run.rows("sessions_forget", before=now - _REMEMBERED)
             run.rows("session_end", now=now, **where)
             run.rows("session_drop_signals", **where)

@@ -87,7 +87,7 @@ class SignalChanges(Changes):
             owner=scope.owner,
             session=scope.session,
             consumer=consumer,
-            now=clock.now(),
+            now=self.now(),
         )
 
     async def release_signals(self, consumer: str) -> int:
@@ -115,7 +115,7 @@ class SignalChanges(Changes):
     async def delivery_failed(
         self, key: str, reason: str, retry_at: int, *, consumer: str | None = None
     ) -> bool:
-        wait = max(0, retry_at - clock.now())
+        wait = max(0, retry_at - self.now())
         failed = await self._count(
             "signal_failed",
             key=key,

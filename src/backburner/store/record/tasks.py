@@ -104,7 +104,7 @@ class TaskChanges(Changes):
     async def note(self, task_id: str, attempt: int, kind: EventKind, facts: Facts) -> bool:
         def operation(run: Statements) -> bool:
             shown = None if facts.progress is None else asdict(facts.progress)
-            now = clock.now()
+            now = run.now()
             task = run.task(
                 "task_note",
                 id=task_id,
@@ -159,7 +159,7 @@ def request_stop(run: Statements, task: Task, grace_s: float) -> Task | None:
         return end_task(run, End(task.id, task.attempt, Ending.canceled()))
     if task.stop is not None and task.stop.grace_s <= grace_s:
         return task  # asked before, and at least as urgently
-    asked = run.task("task_request_stop", id=task.id, now=clock.now(), grace_s=grace_s)
+    asked = run.task("task_request_stop", id=task.id, now=run.now(), grace_s=grace_s)
     if asked is None:
         return task
     run.add_event(asked, EventKind.STOP_REQUESTED, {"grace_s": grace_s})

@@ -1,6 +1,5 @@
 """The changes of tokens."""
 
-from backburner.model import clock
 from backburner.model.clock import Instant
 from backburner.model.tokens import Token
 from backburner.store.record.changes import Changes
@@ -36,7 +35,7 @@ class TokenChanges(Changes):
 
     async def revoke_token(self, token_id: str) -> Token | None:
         rows = await self._writer.write(
-            lambda run: run.rows("token_revoke", id=token_id, now=clock.now())
+            lambda run: run.rows("token_revoke", id=token_id, now=run.now())
         )
         revoked = [to_token(row) for row in rows]
         return next((token for token in revoked if token.id == token_id), None)

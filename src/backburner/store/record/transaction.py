@@ -31,6 +31,10 @@ class Rows:
 class Statements:
     """Runs the named statements on one connection."""
 
+    def now(self) -> Instant:
+        """See Store.now."""
+        return clock.now()
+
     def rows(self, name: str, /, **values: Any) -> list[Row]:
         """Every row of a statement."""
         raise NotImplementedError
@@ -47,7 +51,7 @@ class Statements:
 
     def add_event(self, task: Task, kind: EventKind, data: dict[str, Any]) -> None:
         """The event that goes with a change that the task's row has counted already."""
-        self.rows("event_insert", task=task.seq, at=clock.now(), kind=kind, data=to_json(data))
+        self.rows("event_insert", task=task.seq, at=self.now(), kind=kind, data=to_json(data))
         self.happens(task.id, kind)
 
     def happens(self, task_id: str, kind: EventKind) -> None:

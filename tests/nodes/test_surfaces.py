@@ -203,7 +203,7 @@ async def test_a_node_forgets_the_folders_of_what_was_forgotten_elsewhere(
     await task.wait(timeout=60)
     folder = worker.home / "tasks" / f"{task.id}.1"
     assert folder.exists()
-    assert await shared.prune(older_than=0) == 1
+    assert await wait_until_async(lambda: shared.prune(older_than=0)) == 1
     import os
 
     os.utime(folder, (0, 0))  # a young one may belong to a task that is about to be written

@@ -307,7 +307,9 @@ class Backburner:
 
         take more than ``max_size`` bytes on the disk. Answers how many.
         """
-        rule = Rule.of(self.settings, older_than, max_size, here=not self.home.shared)
+        rule = Rule.of(
+            self.settings, older_than, max_size, now=self.store.now(), here=not self.home.shared
+        )
         return (await prune(self.store, self.home, rule)).count
 
     # Queues

@@ -40,7 +40,7 @@ class Overview:
 
 async def overview(store: Store, scope: Scope, hours: float) -> Overview:
     """Of the last hours."""
-    now = clock.now()
+    now = store.now()
     since = now - round(hours * 3600 * clock.SECOND)
     active = await store.newest(scope, limit=MOST + 1, states=ACTIVE)
     ended = await store.ended_since(since, scope, limit=MOST + 1)

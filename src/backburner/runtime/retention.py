@@ -53,9 +53,10 @@ class Rule:
         older_than_s: float | None,
         max_size: int | None,
         *,
+        now: Instant,
         here: bool = True,
     ) -> "Rule":
-        """What was asked for; the settings where nothing was.
+        """What was asked for; the settings where nothing was. ``now`` is that of the store.
 
         What tasks take is known where their folders are: UsageError where that is not ``here``.
         """
@@ -67,7 +68,7 @@ class Rule:
         if older_than_s is None and max_size is None:
             older_than_s = settings.retention_s
             max_size = (settings.max_size or None) if here else None
-        before = None if older_than_s is None else clock.now() - round(older_than_s * clock.SECOND)
+        before = None if older_than_s is None else now - round(older_than_s * clock.SECOND)
         return cls(before, max_size, settings.artifacts)
 
 
@@ -139,7 +140,8 @@ async def prune_now_and_then(
     """Once an hour, until cancelled."""
     while True:
         try:
-            pruned = await prune(store, home, Rule.of(settings, None, None, here=not home.shared))
+            rule = Rule.of(settings, None, None, now=store.now(), here=not home.shared)
+            pruned = await prune(store, home, rule)
             if pruned.count:
                 report(f"pruned {pruned.count} tasks, {pruned.size} bytes")
         except Exception as error:  # noqa: BLE001 - the next one may do
@@ -165,7 +167,7 @@ async def choose(
     for untold in (False, True):
         if too_much <= 0:
             return
-        async for task in _ended(store, clock.now() + 1, scope):
+        async for task in _ended(store, store.now() + 1, scope):
             size = sizes.get(task.id, 0)
             if not size or task.id in chosen or (task.signal_state in _UNTOLD) is not untold:
                 continue

@@ -42,7 +42,7 @@ async def look_for_standstill(
         if task.parked_at is not None and not task.state.terminal:
             unresolved.setdefault((task.owner, task.session), []).append(task)
     still: dict[tuple[str, str], Instant] = {}
-    now = clock.now()
+    now = store.now()
     for (owner, session), calls in unresolved.items():
         moved = await _last_moved(store, Scope(owner, session))
         if now - moved < after_s * clock.SECOND:

@@ -55,7 +55,7 @@ class TokenService:
             raise UsageError(f"a label has {LABEL_MAX_CHARS} characters at the most")
         if lasts_s is not None and not 0 < lasts_s <= LONGEST_RUNTIME_S:
             raise UsageError("a token lasts more than 0 seconds, and less than 100 years")
-        now = clock.now()
+        now = self._store.now()
         token, text = new_token(
             owner,
             Policy.of("normal", role).role,
@@ -74,7 +74,7 @@ class TokenService:
         It opens the same, and ends at the latest when this one does. NotAllowed where this one has
         ended meanwhile.
         """
-        now = clock.now()
+        now = self._store.now()
         holds = await self.still_holds(token.id)
         ends = now + round(lasts_s * clock.SECOND)
         made, text = new_token(
@@ -93,7 +93,7 @@ class TokenService:
 
     async def check(self, text: str) -> Token:
         """The token of this text. NotAllowed says no more than that there is none."""
-        now = clock.now()
+        now = self._store.now()
         name = name_in(text) if len(text) <= _LONGEST else None
         found = None if name is None else await self._store.token(name)
         fits = (found or NOBODY).fits(text)
@@ -109,7 +109,7 @@ class TokenService:
     async def still_holds(self, token_id: str) -> bool:
         """Whether one that was checked before still opens anything."""
         found = await self._store.token(token_id)
-        return found is not None and found.holds(clock.now())
+        return found is not None and found.holds(self._store.now())
 
     async def listed(self) -> list[Token]:
         """All tokens of this home, oldest first."""

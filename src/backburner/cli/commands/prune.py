@@ -72,7 +72,8 @@ def command(
     async def work(backburner: "Backburner", _: "Session") -> int:
         from backburner.runtime.retention import Rule
 
-        rule = Rule.of(backburner.settings, age, most, here=not at.home.shared)
+        now = backburner.store.now()
+        rule = Rule.of(backburner.settings, age, most, now=now, here=not at.home.shared)
         scope = at.every_session if all_sessions else at.scope
         if dry_run:
             await _list(backburner, rule, scope, as_json=as_json, all_sessions=all_sessions)

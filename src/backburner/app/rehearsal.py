@@ -69,7 +69,7 @@ async def _scheduled(
 ) -> "Schedule":
     from backburner.app.schedule import service, unrecorded_schedule
     from backburner.app.scheduling import read_work, refuse_agents
-    from backburner.runtime.schedules.service import ScheduleOptions, beginning_now
+    from backburner.runtime.schedules.service import ScheduleOptions, beginning
 
     await refuse_agents(backburner, session.scope)
     options = ScheduleOptions(
@@ -83,5 +83,6 @@ async def _scheduled(
         given["id"],
     )
     work = await read_work(backburner, given["spec"], session.folder)
-    beginning_now(service(backburner).checked(session.scope, given["when"], work, options))
+    new = service(backburner).checked(session.scope, given["when"], work, options)
+    beginning(new, backburner.store.now())
     return unrecorded_schedule(backburner, session.scope, str(given["when"]), session.policy)

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backburner.cli.options import seconds
+from backburner.model.clock import SECOND, Instant
 from backburner.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
 _FIELDS = 5
 
@@ -93,8 +94,8 @@ IdOption = Annotated[
 ]
 
 
-def read_when(cron: str | None, at: str | None) -> "str | datetime":
-    """A cron expression, or a single time."""
+def read_when(cron: str | None, at: str | None) -> "str | timedelta":
+    """A cron expression, a single time, or in how long."""
     if (cron is None) == (at is None):
         said = "--cron and --at do not go together" if cron else "it is not said when"
         raise UsageError(said, remedy="give --cron EXPRESSION, or --at TIME")
@@ -112,10 +113,21 @@ def read_when(cron: str | None, at: str | None) -> "str | datetime":
                 f"--at: {at!r} is no time", remedy="write 2030-12-24T18:00:00+01:00, or +10m"
             )
         return at
-    from datetime import UTC, datetime, timedelta
+    from datetime import timedelta
 
-    wait = seconds(at[1:], "--at")
     try:
-        return datetime.now(UTC) + timedelta(seconds=wait)
+        return timedelta(seconds=seconds(at[1:], "--at"))
     except OverflowError:
         raise UsageError(f"--at: {at!r} is too far away") from None
+
+
+def from_now(when: "str | timedelta", now: Instant) -> "str | datetime":
+    """The time that is in so long, where the record has it so late."""
+    if isinstance(when, str):
+        return when
+    from datetime import UTC, datetime
+
+    try:
+        return datetime.fromtimestamp(now / SECOND, UTC) + when
+    except OverflowError:
+        raise UsageError("--at: that time is too far away") from None

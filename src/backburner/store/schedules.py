@@ -57,11 +57,19 @@ class ScheduleStore(Protocol):
         ...
 
     async def bring_forward(
-        self, schedule_id: str, expected: Instant, *, next_at: Instant, due_at: Instant
+        self,
+        schedule_id: str,
+        expected: Instant,
+        *,
+        next_at: Instant,
+        due_at: Instant,
+        anew: bool = False,
     ) -> bool:
         """Expect an earlier firing than ``expected``, since the clock was set back.
 
-        False where something else is expected by now, or that firing was dealt with.
+        False where something else is expected by now, or that firing was dealt with: unless
+        that is to be done ``anew``, with all later ones. Then only a task that is there yet is not
+        started once more.
         """
         ...
 

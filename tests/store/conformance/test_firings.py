@@ -71,7 +71,7 @@ async def test_e9_the_last_firing_ends_the_schedule(store: Store) -> None:
     schedule = await get(store)
     assert (schedule.state, schedule.next_at, schedule.fired) == (ScheduleState.DONE, None, 1)
     assert schedule.ended_at is not None
-    assert not await store.due_schedules(clock.now(), 10)
+    assert not await store.due_schedules(store.now(), 10)
 
 
 async def test_e9_overlap_skip_leaves_the_firing_out_and_says_so(store: Store) -> None:
@@ -248,7 +248,7 @@ async def test_e9_what_finds_no_room_is_put_off_and_not_lost(
     assert (waiting.state, waiting.next_at, waiting.fired) == (ScheduleState.ACTIVE, FIRST, 0)
     assert waiting.detail == "put off: the session has 1 active shell tasks, and 1 is the limit"
     assert waiting.due_at is not None
-    assert clock.now() < waiting.due_at <= clock.now() + 30 * clock.SECOND
+    assert store.now() < waiting.due_at <= store.now() + 30 * clock.SECOND
     assert await store.firings("sc_1") == []
     await store.finish(other.id, 1, ENDINGS["succeeded"])
     (firing,) = await store.fire("sc_1", FIRST, turn(FIRST, next_at=next_at)) or []
@@ -276,3 +276,38 @@ async def test_e9_a_firing_is_brought_forward_to_one_that_was_not_dealt_with(sto
     assert not await store.bring_forward("sc_1", FIRST, next_at=soon, due_at=soon)
     assert await store.bring_forward("sc_1", expected, next_at=soon, due_at=soon)
     assert ((await get(store)).next_at, (await get(store)).due_at) == (soon, soon)
+
+
+async def test_e9_what_a_wrong_clock_has_fired_of_times_to_come_is_dealt_with_anew(
+    store: Store,
+) -> None:
+    """A task that is there is not started once more, when its time comes."""
+    await add(store, overlap=Overlap.PARALLEL)
+    early, far = FIRST + 60, FIRST + 6000
+    await store.fire("sc_1", FIRST, turn(FIRST, early, FIRST + 120, next_at=far))
+    assert not await store.bring_forward("sc_1", far + 1, next_at=early, due_at=early, anew=True)
+    assert len(await store.firings("sc_1")) == 3, "something else is expected"
+    assert await store.bring_forward("sc_1", far, next_at=early, due_at=early, anew=True)
+    schedule = await get(store)
+    assert (schedule.next_at, schedule.due_at, schedule.last_at) == (early, early, FIRST)
+    assert [firing.nominal_at for firing in await store.firings("sc_1")] == [FIRST]
+    forgotten = f"bg_sc_1_{FIRST + 120}"
+    assert await store.request_stop(forgotten, ADA, 0) is not None
+    assert await store.forget([forgotten]) == 1
+    (again,) = await store.fire("sc_1", early, turn(early, next_at=FIRST + 120)) or []
+    assert (again.task, again.reason) == (None, f"the id bg_sc_1_{early} is taken")
+    (again,) = await store.fire("sc_1", FIRST + 120, turn(FIRST + 120, next_at=far)) or []
+    assert again.task == forgotten
+    assert len(await store.newest(ADA, limit=9)) == 3
+
+
+async def test_e9_all_that_a_schedule_has_fired_may_have_been_of_times_to_come(
+    store: Store,
+) -> None:
+    await add(store)
+    await store.fire("sc_1", FIRST, turn(FIRST, next_at=FIRST + 60))
+    early = FIRST - 600
+    assert await store.bring_forward("sc_1", FIRST + 60, next_at=early, due_at=early, anew=True)
+    schedule = await get(store)
+    assert (schedule.next_at, schedule.last_at) == (early, None)
+    assert await store.firings("sc_1") == []

@@ -27,6 +27,7 @@ from backburner.cli.schedule_options import (
     TitleOption,
     VariableOption,
     ZoneOption,
+    from_now,
     read_when,
 )
 
@@ -91,10 +92,10 @@ def add(
         variables(env or []),
     )
 
-    async def work(_: "Backburner", session: "Session") -> int:
+    async def work(backburner: "Backburner", session: "Session") -> int:
         command = words[0] if len(words) == 1 else words
         made = await session.schedule(
-            when,
+            from_now(when, backburner.store.now()),
             {"command": command, "env": variables_given, **({} if cwd is None else {"cwd": cwd})},
             tz=tz,
             title=title,

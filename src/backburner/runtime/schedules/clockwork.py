@@ -39,6 +39,10 @@ _AGAIN_S = 5.0
 _LONGEST_NAP_S = 10.0
 """The clock may be set, and timers stand still while the machine sleeps."""
 _FORGET_EVERY_S = 3600.0
+_LOOK_OVER_EVERY_S = 60.0
+_AMISS = 60 * clock.SECOND
+"""What a schedule has dealt with up to a later time than this from now, it has not: two machines
+reckon the database's time not nearly so differently."""
 
 
 class Clockwork:
@@ -57,6 +61,8 @@ class Clockwork:
         self._forgotten: float | None = None
         self._ahead: int | None = None
         """By how much the time of day was ahead of the time since boot, at the last look."""
+        self._looked_over = 0.0
+        """When it was last looked at what waits for which time."""
 
     async def run(self) -> None:
         """Fire, until cancelled."""
@@ -78,7 +84,7 @@ class Clockwork:
         self._bell.clear()
         await self._expect_anew()
         troubled = False
-        for schedule in await self._store.due_schedules(clock.now(), _AT_ONCE):
+        for schedule in await self._store.due_schedules(self._store.now(), _AT_ONCE):
             try:
                 # Whoever is told to leave meanwhile leaves nothing half done.
                 self._under_way = asyncio.ensure_future(self._fire(schedule))
@@ -96,7 +102,7 @@ class Clockwork:
             return
         due = await self._store.next_firing()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(None if due is None else _nap_s(due)):
+            async with asyncio.timeout(None if due is None else self._nap_s(due)):
                 await self._bell.wait()
                 await asyncio.sleep(_REST_S)
 
@@ -104,29 +110,38 @@ class Clockwork:
         """Bring forward what waits for a time that a wrong clock has made the next.
 
         While it was a year ahead, what was due went on to next year. Only after it was set back,
-        and at the beginning, since nobody may have been there when it was.
+        and at the beginning, since nobody may have been there when it was. In a shared record now
+        and then besides: a program of an earlier release goes by the clock of its machine.
         """
-        before, self._ahead = self._ahead, clock.now() - clock.boot_now()
-        if before is not None and before - self._ahead < clock.SECOND:
+        now, at = self._store.now(), asyncio.get_running_loop().time()
+        before, self._ahead = self._ahead, now - clock.boot_now()
+        was_set_back = before is None or before - self._ahead >= clock.SECOND
+        was_long_ago = self._home.shared and at - self._looked_over > _LOOK_OVER_EVERY_S
+        if not was_set_back and not was_long_ago:
             return
+        self._looked_over = at
         for schedule in await self._store.due_schedules(_NO_TIME_IS_LATER, _ALL):
             if schedule.cron is None or schedule.next_at is None:
                 continue
-            calendar = Calendar.of(schedule)
             with contextlib.suppress(UsageError):  # dealt with when it is due
-                nominal = calendar.following(max(clock.now(), schedule.last_at or 0))
-                if nominal is not None and nominal < schedule.next_at:
-                    await self._store.bring_forward(
-                        schedule.id,
-                        schedule.next_at,
-                        next_at=nominal,
-                        due_at=calendar.due(nominal),
-                    )
+                await self._bring_forward(schedule, schedule.next_at, now)
+
+    async def _bring_forward(self, schedule: Schedule, expected: Instant, now: Instant) -> None:
+        last = schedule.last_at or 0
+        # In a home the clock is the one that was ahead: what fired then does not fire once more.
+        anew = self._home.shared and last > now + _AMISS
+        calendar = Calendar.of(schedule)
+        nominal = calendar.following(now if anew else max(now, last))
+        if nominal is not None and nominal < expected:
+            due = calendar.due(nominal)
+            await self._store.bring_forward(
+                schedule.id, expected, next_at=nominal, due_at=due, anew=anew
+            )
 
     async def _fire(self, schedule: Schedule) -> None:
         assert schedule.next_at is not None
         calendar = Calendar.of(schedule)
-        planned = plan(schedule, calendar, clock.now())
+        planned = plan(schedule, calendar, self._store.now())
         starts = tuple([await self._start(schedule, nominal) for nominal in planned.nominal])
         turn = Turn(
             starts,
@@ -173,8 +188,7 @@ class Clockwork:
         if self._forgotten is None or now - self._forgotten > _FORGET_EVERY_S:
             kept = round(self._settings.retention_s * clock.SECOND)
             self._forgotten = now
-            await self._store.forget_schedules(clock.now() - kept)
+            await self._store.forget_schedules(self._store.now() - kept)
 
-
-def _nap_s(due: Instant) -> float:
-    return min(max(0.0, (due - clock.now()) / clock.SECOND), _LONGEST_NAP_S)
+    def _nap_s(self, due: Instant) -> float:
+        return min(max(0.0, (due - self._store.now()) / clock.SECOND), _LONGEST_NAP_S)

@@ -64,7 +64,7 @@ class ScheduleService:
         limit = self._settings.schedules_per_session
         if await self._store.schedule(new.id) is not None:
             return await self._store.add_schedule(new, limit=limit)  # the same one, or a Conflict
-        new = beginning_now(new)
+        new = beginning(new, self._store.now())
         if work.launch is not None:
             new = replace(new, hand_over=self._tasks.hand_over(new.id, work.launch))
         return await whole(self._write(new, limit))
@@ -93,7 +93,7 @@ class ScheduleService:
         if not isinstance(jitter, int | float) or not 0 <= jitter <= LONGEST_JITTER_S:
             raise UsageError("the jitter must be 0 to 86400 seconds")
         cron, at = read_when(when)
-        if at is not None and at - clock.now() > LONGEST_RUNTIME_S * clock.SECOND:
+        if at is not None and at - self._store.now() > LONGEST_RUNTIME_S * clock.SECOND:
             raise UsageError("that time is more than 100 years away")
         new = NewSchedule(
             id=options.id or _PREFIX + ids.new_id().removeprefix(ids.PREFIX),
@@ -150,7 +150,7 @@ class ScheduleService:
         calendar = Calendar.of(found)
         calendar.check()
         # A clock that was set back must not bring a firing a second time.
-        nominal = calendar.following(max(clock.now(), found.last_at or 0))
+        nominal = calendar.following(max(self._store.now(), found.last_at or 0))
         if nominal is None and found.state is ScheduleState.PAUSED:
             raise Conflict(
                 f"the time of {found.id} has passed while it was paused",
@@ -187,10 +187,10 @@ class ScheduleService:
         )
 
 
-def beginning_now(new: NewSchedule) -> NewSchedule:
+def beginning(new: NewSchedule, now: Instant) -> NewSchedule:
     """With its first firing from now on. UsageError where there is none."""
     calendar = Calendar.of(new)
-    nominal = calendar.following(clock.now())
+    nominal = calendar.following(now)
     if nominal is None:
         raise UsageError(
             f"{new.cron!r} never comes" if new.cron else "that time has passed",
@@ -199,13 +199,13 @@ def beginning_now(new: NewSchedule) -> NewSchedule:
     return replace(new, next_at=nominal, due_at=calendar.due(nominal))
 
 
-def next_times(when: str | datetime, zone: str, count: int) -> list[Instant]:
+def next_times(when: str | datetime, zone: str, count: int, now: Instant) -> list[Instant]:
     """The nominal times that such a schedule would have from now on, ``count`` at the most."""
     cron, at = read_when(when)
     calendar = Calendar(cron, at, zone, "")
     calendar.check()
     times: list[Instant] = []
-    nominal = calendar.following(clock.now())
+    nominal = calendar.following(now)
     while nominal is not None and len(times) < count:
         times.append(nominal)
         nominal = calendar.following(nominal)

@@ -50,10 +50,11 @@ async def all_schedules(who: Looks) -> dict[str, Any]:
 
 
 @router.post("/schedules/preview", response_model=Preview)
-async def preview(who: Looks, wish: PreviewRequest) -> dict[str, Any]:  # noqa: ARG001 - who asks is checked
+async def preview(who: Looks, wish: PreviewRequest) -> dict[str, Any]:
     """When such a schedule would fire next. Nothing is made."""
     when = _when(wish.cron, wish.at)
-    times = await asyncio.to_thread(next_times, when, wish.tz, wish.count)
+    now = who.service.backburner.store.now()
+    times = await asyncio.to_thread(next_times, when, wish.tz, wish.count, now)
     return {"times": [rfc3339(each) for each in times]}
 
 

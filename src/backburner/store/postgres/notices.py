@@ -49,7 +49,8 @@ _SUBJECTS: Mapping[str, frozenset[Subject]] = {
         (
             "schedule_insert", "schedule_move", "schedule_put_off", "schedule_pause",
             "schedule_resume", "schedule_cancel", "schedule_bring_forward", "schedule_fired",
-            "firing_insert", "firings_trim", "schedules_forget",
+            "firing_insert", "firings_trim", "firings_undo", "schedule_undo",
+            "schedules_forget",
         ),
         frozenset({Subject.SCHEDULES}),
     ),

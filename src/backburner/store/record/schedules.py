@@ -78,7 +78,7 @@ class ScheduleChanges(Changes):
                 max_runtime_s=new.max_runtime_s,
                 task_limit=new.task_limit,
                 hand_over=new.hand_over,
-                now=clock.now(),
+                now=run.now(),
                 next_at=new.next_at,
                 due_at=new.due_at,
                 priority=new.priority,
@@ -95,7 +95,7 @@ class ScheduleChanges(Changes):
 
     async def fire(self, schedule_id: str, expected: Instant, turn: Turn) -> list[Firing] | None:
         def operation(run: Statements) -> list[Firing] | None:
-            now = clock.now()
+            now = run.now()
             starts = turn.starts
             if starts and _put_off(run, schedule_id, expected, now):
                 return None
@@ -138,17 +138,24 @@ class ScheduleChanges(Changes):
         return await self._writer.write(operation)
 
     async def bring_forward(
-        self, schedule_id: str, expected: Instant, *, next_at: Instant, due_at: Instant
+        self,
+        schedule_id: str,
+        expected: Instant,
+        *,
+        next_at: Instant,
+        due_at: Instant,
+        anew: bool = False,
     ) -> bool:
-        return bool(
-            await self._count(
-                "schedule_bring_forward",
-                id=schedule_id,
-                expected=expected,
-                next_at=next_at,
-                due_at=due_at,
+        def operation(run: Statements) -> bool:
+            if anew:
+                run.rows("firings_undo", id=schedule_id, expected=expected, since=next_at)
+                run.rows("schedule_undo", id=schedule_id, expected=expected, since=next_at)
+            forward = {"id": schedule_id, "expected": expected}
+            return bool(
+                run.rows("schedule_bring_forward", next_at=next_at, due_at=due_at, **forward)
             )
-        )
+
+        return await self._writer.write(operation)
 
     async def pause_schedule(
         self, schedule_id: str, scope: Scope, reason: str | None = None
@@ -163,7 +170,7 @@ class ScheduleChanges(Changes):
         )
 
     async def cancel_schedule(self, schedule_id: str, scope: Scope) -> Schedule | None:
-        return await self._turn_to("schedule_cancel", schedule_id, scope, now=clock.now())
+        return await self._turn_to("schedule_cancel", schedule_id, scope, now=self.now())
 
     async def forget_schedules(self, before: Instant) -> int:
         return await self._count("schedules_forget", before=before)

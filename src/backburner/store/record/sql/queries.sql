@@ -295,6 +295,16 @@ WHERE id = :id AND state = 'active' AND next_at = :expected AND next_at > :next_
   AND (last_at IS NULL OR last_at < :next_at)
 RETURNING id;
 
+-- name: firings_undo
+-- What a clock that was ahead has dealt with of times to come, while nothing else is expected.
+DELETE FROM firing WHERE nominal_at >= :since AND schedule = (
+    SELECT seq FROM schedule WHERE id = :id AND state = 'active' AND next_at = :expected);
+
+-- name: schedule_undo
+-- The same in the schedule itself: the last that it has dealt with is what is left.
+UPDATE schedule SET last_at = (SELECT max(nominal_at) FROM firing WHERE schedule = schedule.seq)
+WHERE id = :id AND state = 'active' AND next_at = :expected AND last_at >= :since;
+
 -- name: schedule_fired
 -- What the move has started.
 UPDATE schedule SET fired = fired + :fired, last_task = coalesce(:last_task, last_task)

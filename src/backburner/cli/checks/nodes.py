@@ -116,7 +116,7 @@ def _lines(lines: "list[Line]", unknown: list[str]) -> Finding:
 
 
 def _clocks(server: "Server", nodes: "list[SeenNode]") -> Finding:
-    """Leases and deaths go by the database's clock; what is shown, by that of each machine."""
+    """All is decided by the database's clock; how long ago it was, each machine says by its own."""
     ahead = {"this machine": (clock.now() - server.now) / clock.SECOND}
     ahead |= {each.node.machine: each.ahead_s for each in nodes if each.alive}
     wrong = {name: by for name, by in ahead.items() if abs(by) > _SKEW_S}
@@ -132,5 +132,5 @@ def _clocks(server: "Server", nodes: "list[SeenNode]") -> Finding:
         Level.WARN,
         shown,
         "let all machines keep the time with NTP",
-        "times of tasks and schedules of different machines do not fit each other",
+        "it shows wrongly how long ago something was, and how long something takes",
     )

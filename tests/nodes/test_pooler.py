@@ -19,7 +19,7 @@ import pytest
 from backburner import Backburner, NotFound, Settings, SignalKind
 from backburner.model.errors import StoreAway, StoreUnusable
 from backburner.model.states import State
-from backburner.store.postgres import reader
+from backburner.store.postgres import connection as connections
 from backburner.store.postgres.connection import connect
 from backburner.store.postgres.footprint import PROGRAM, READERS, READS
 from tests import postgres_server
@@ -55,7 +55,7 @@ async def test_x10_a_pooler_that_says_nothing_more_is_hung_up_on_and_asked_again
     address: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where the wire behind it is cut: it holds the line, and has nothing to say."""
-    monkeypatch.setattr(reader, "_ANSWERS_S", 1.0)
+    monkeypatch.setattr(connections, "POOLED_SILENCE_S", 1.0)
     with pgbouncer(address, "transaction", tmp_path) as pooled:
         (pid,) = processes_with(str(tmp_path / "pgbouncer.ini"))
         async with Backburner.open(address, settings=Settings(pooler=pooled)) as bb:

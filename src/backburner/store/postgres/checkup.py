@@ -14,6 +14,9 @@ from backburner.store.postgres.nodes import seen_node
 from backburner.store.postgres.reader import Glancer
 from backburner.store.postgres.shape import grant_again, missing
 
+_SILENCE_S = 90.0
+"""It reads all of a record: longer than the database lets a statement take."""
+
 
 @value
 class Server:
@@ -142,6 +145,7 @@ def checkup(address: str) -> Generator[Checkup]:
     """Look at a database. StoreUnusable where it cannot be reached."""
     with explained():
         connection = connect(address, standby=True)
+    connection.silence_s = _SILENCE_S
     try:
         with explained():
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")

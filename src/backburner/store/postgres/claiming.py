@@ -20,13 +20,11 @@ from backburner.store.postgres.connection import conninfo, is_lost, settings
 from backburner.store.postgres.migrations import newest
 from backburner.store.postgres.notices import payloads
 from backburner.store.postgres.queries import query
+from backburner.store.postgres.silence import AsyncConnection
 from backburner.store.postgres.statements import held
 from backburner.store.postgres.texts import meant_value
 from backburner.store.record.claims import Claim, Claimed, claimed_by
 from backburner.store.record.leases import LeaseClock
-from backburner.store.record.transaction import Row
-
-Connection = psycopg.AsyncConnection[Row]
 
 
 class NotAnswered(Exception):
@@ -43,7 +41,7 @@ class Claimer:
     def __init__(self, address: str, leases: LeaseClock) -> None:
         self._address = address
         self._leases = leases
-        self._connection: Connection | None = None
+        self._connection: AsyncConnection | None = None
         self._under_way: asyncio.Future[Claimed | None] | None = None
         """A connection that is being made, or a claim."""
         self._closed = False
@@ -62,13 +60,13 @@ class Claimer:
 
     def _go(self, work: Coroutine[Any, Any, Claimed | None]) -> "asyncio.Future[Claimed | None]":
         under_way = asyncio.ensure_future(work)
-        under_way.add_done_callback(_heard)
+        under_way.add_done_callback(heard)
         self._under_way = under_way
         return under_way
 
     async def _connect(self) -> None:
         with contextlib.suppress(psycopg.Error, BackburnerError):  # of which others tell
-            connection = await Connection.connect(conninfo(self._address), autocommit=True)
+            connection = await AsyncConnection.connect(conninfo(self._address), autocommit=True)
             try:
                 await connection.execute(settings(self._address))
             except BaseException:
@@ -76,7 +74,7 @@ class Claimer:
                 raise
             self._connection = connection
 
-    async def _ask(self, connection: Connection, claim: Claim) -> Claimed | None:
+    async def _ask(self, connection: AsyncConnection, claim: Claim) -> Claimed | None:
         try:
             cursor = await connection.execute(
                 query("claim_at_once").text,
@@ -110,7 +108,7 @@ def _values(claim: Claim, now: Instant) -> dict[str, Any]:
     return held({"known": newest(), "notice": notice, "now": now, "wanted": [claim.row]})
 
 
-def _heard(done: "asyncio.Future[Claimed | None]") -> None:
-    """Whoever waited for it may be gone."""
+def heard(done: "asyncio.Future[Any]") -> None:
+    """Of its failure: whoever waited for it may be gone."""
     if not done.cancelled():
         done.exception()

@@ -5,9 +5,7 @@ transaction that is left open ends; no error holds a password.
 """
 
 import contextlib
-import os
 import re
-import socket
 from collections.abc import Generator
 from typing import Any
 
@@ -25,6 +23,7 @@ from backburner.model.errors import (
     StoreUnusable,
     UsageError,
 )
+from backburner.store.postgres.silence import Connection
 
 SCHEMA = "backburner"
 """Our tables, and those of the engine, stand apart from what else the database holds."""
@@ -39,13 +38,18 @@ PATIENCE_S = 20.0
 """How long a change or a look waits for a database that restarts or is cut off."""
 
 HOLD_S = 10.0
-"""How long the lock of the writers may be held by one that says nothing."""
+"""How long the lock of the writers may be held by one that says nothing; and after how long whoever
+waits for it looks who that is (`writers_lock.py`)."""
+
+POOLED_SILENCE_S = 15.0
+"""How long a pooler may be silent, which answers for a wire that is cut behind it: less than a look
+is tried for, so there is another one."""
 
 _SETTINGS = {
     "search_path": SCHEMA,
     # Who holds the lock of the writers and stops (Ctrl-Z, a cut cable) must not keep all others.
     "idle_in_transaction_session_timeout": f"{HOLD_S:g}s",
-    "lock_timeout": f"{PATIENCE_S:g}s",
+    "lock_timeout": f"{HOLD_S:g}s",
     "statement_timeout": "60s",
     "jit": "off",
     "timezone": "UTC",
@@ -75,7 +79,6 @@ _LINE = {
 
 _CHOSEN = re.compile(r"(?:-c\s*|--)(\w+)=")
 
-Connection = psycopg.Connection[tuple[Any, ...]]
 Cursor = psycopg.Cursor[tuple[Any, ...]]
 
 
@@ -124,7 +127,7 @@ def connect(address: str, *, standby: bool = False, **more: str) -> Connection:
     follows another one may lack what was just written, and its heartbeats are old: it will do for
     a ``standby`` alone, where the caller says what it is.
     """
-    connection = psycopg.connect(conninfo(address, standby=standby), autocommit=True)
+    connection = Connection.connect(conninfo(address, standby=standby), autocommit=True)
     try:
         follows = _last_row(connection, settings(address, **more) + b"; " + _FOLLOWS)[0]
         refuse_standby(is_standby=follows and not standby)
@@ -140,16 +143,9 @@ def connect_pooled(address: str) -> Connection:
 
     or prepared for longer.
     """
-    return _adapted(psycopg.connect(conninfo(address), autocommit=True, prepare_threshold=None))
-
-
-def hang_up(connection: Connection) -> None:
-    """End it under whoever waits for an answer, in another thread."""
-    with (
-        contextlib.suppress(psycopg.Error, OSError),  # closed, or lost already
-        socket.socket(fileno=os.dup(connection.fileno())) as line,
-    ):
-        line.shutdown(socket.SHUT_RDWR)
+    connection = Connection.connect(conninfo(address), autocommit=True, prepare_threshold=None)
+    connection.silence_s = POOLED_SILENCE_S
+    return _adapted(connection)
 
 
 def _last_row(connection: Connection, statements: bytes) -> tuple[Any, ...]:
@@ -192,7 +188,7 @@ def _refuse_shared_sessions(address: str, connection: Connection) -> None:
         return
     session = _session(connection)
     if session != connection.info.backend_pid:  # somebody is between
-        with psycopg.connect(conninfo(address), autocommit=True) as other:
+        with Connection.connect(conninfo(address), autocommit=True) as other:
             for _ in range(_LOOKS):
                 other.execute(b"BEGIN", prepare=False)  # from here on it has one for itself
                 if _session(other) == session or _session(connection) != session:

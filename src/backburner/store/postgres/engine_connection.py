@@ -2,7 +2,7 @@
 
 Its own connector gives up at the first failure. The part of its worker that was asking then ends,
 silently: one that says no more that it lives would be taken for dead with all that it runs. So
-here every question is asked until there is an answer.
+here every question is asked until there is an answer, and a connection that stays silent is lost.
 
 A question that is asked again may have been answered before. A job that was fetched by an answer
 that nobody heard is found by `jobs_silent`; to say twice that one lives changes nothing, and so
@@ -23,6 +23,7 @@ from psycopg_pool import AsyncConnectionPool, PoolClosed
 from backburner.store.postgres.connection import ReadOnly, conninfo, is_lost, settings
 from backburner.store.postgres.footprint import ENGINE
 from backburner.store.postgres.listening import listening
+from backburner.store.postgres.silence import AsyncConnection
 
 Answer = TypeVar("Answer")
 
@@ -62,6 +63,7 @@ class EngineConnection(procrastinate.PsycopgConnector):
 
         super().__init__(  # pyright: ignore[reportUnknownMemberType] - half of its types
             pool_factory=_pool,
+            connection_class=AsyncConnection,
             # What it says of its jobs is never read as the state of a task, and what a crash
             # takes with it is said anew: it need not be on disk before the worker goes on.
             configure=configure,

@@ -25,7 +25,7 @@ from backburner.model.values import value
 from backburner.store.engine import Job, Silence
 from backburner.store.news import News
 from backburner.store.postgres.admission import let_in
-from backburner.store.postgres.claiming import Claimer, NotAnswered
+from backburner.store.postgres.claiming import Claimer, NotAnswered, heard
 from backburner.store.postgres.clock import DatabaseClock
 from backburner.store.postgres.connection import Connection
 from backburner.store.postgres.engine import TASK, Procrastinate
@@ -331,6 +331,7 @@ class NodeStore(PostgresStore):
         ending_it = asyncio.create_task(self._finish(task_id, attempt, end))
         self._endings.add(ending_it)
         ending_it.add_done_callback(self._endings.discard)
+        ending_it.add_done_callback(heard)
         return asyncio.shield(ending_it)  # who stops waiting does not undo it
 
     def refuse(self, task_id: str, attempt: int, ending: Ending) -> Awaitable[Task | None]:

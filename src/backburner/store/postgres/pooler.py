@@ -4,7 +4,6 @@ What listens, holds the lock of the writers or has something prepared needs a se
 and stays with the database itself.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from backburner.model.errors import StoreAway, StoreUnusable, UsageError
@@ -42,13 +41,9 @@ class Pooler:
                 remedy="check BACKBURNER_POOLER, and that the pooler runs and lets this user in",
             ) from error
 
-    def connect(self, asks: Callable[[Connection], object] = lambda _: None) -> Connection:
-        """A connection through it. psycopg.Error where there is none to be had.
-
-        ``asks`` is told which it is before anything is asked.
-        """
+    def connect(self) -> Connection:
+        """A connection through it. psycopg.Error where there is none to be had."""
         connection = connect_pooled(self._address)
-        asks(connection)
         try:
             # Each one: a pooler is led elsewhere, too.
             self._check(connection.execute(_WHICH).fetchall())

@@ -1,12 +1,13 @@
 """Reading the record: threads with a connection each, so that nobody waits in the event loop.
 
-A connection that is lost is made again, and the read is made then: it changes nothing. Who stops
-waiting for that leaves no thread behind that goes on.
+A connection that is lost, or silent, is made again, and the read is made then: it changes nothing.
+Who stops waiting for that leaves no thread behind that goes on.
 """
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -27,7 +28,6 @@ from backburner.store.postgres.connection import (
     connect,
     explain,
     explained,
-    hang_up,
     is_lost,
     refuse_standby,
     settings_of_a_look,
@@ -45,9 +45,6 @@ from backburner.store.record.transaction import Row
 Result = TypeVar("Result")
 
 _AGAIN_S = 0.1
-_ANSWERS_S = 15.0
-"""A look over a pooler takes no longer; less than it is tried for, so there is another one."""
-
 
 _WAITS_US = 2 * clock.SECOND
 """For so long a task may wait before anybody looks for who takes it: most begin sooner."""
@@ -179,20 +176,6 @@ def _glancer(connection: Connection) -> Glancer:
         raise
 
 
-async def _hang_up_on_silence(looking: "asyncio.Future[Any]", asked: Sequence[Connection]) -> None:
-    """A pooler answers for a wire that is cut behind it: the kernel does not notice, as it would.
-
-    Again and again: what is asked may have waited for a thread.
-    """
-    try:
-        while not (await asyncio.wait([looking], timeout=_ANSWERS_S))[0]:
-            for connection in asked:
-                hang_up(connection)
-    except asyncio.CancelledError:
-        looking.cancel()  # nobody waits for what it comes to
-        raise
-
-
 class Readers:
     """As many as are needed at once."""
 
@@ -204,6 +187,8 @@ class Readers:
         self._threads = ThreadPoolExecutor(READERS, "backburner-reader")
         self._own = threading.local()
         self._all: set[Reader] = set()
+        self._lost = ""
+        """Why the last look came to nothing."""
         self._closed = False
 
     async def look(
@@ -211,18 +196,14 @@ class Readers:
     ) -> Result:
         """Carry out a read, of one owner or of all."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + PATIENCE_S
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             if self._closed:
                 raise StoreClosed("the record is closed", remedy="open it again")
-            asked: list[Connection] = []
-            looking = loop.run_in_executor(self._threads, self._read, read, owner, asked)
             try:
-                if self._pooler is not None:
-                    await _hang_up_on_silence(looking, asked)
-                return await looking
+                return await loop.run_in_executor(self._threads, self._read, read, owner, deadline)
             except psycopg.Error as error:
-                if not is_lost(error) or loop.time() > deadline:
+                if not is_lost(error) or time.monotonic() > deadline:
                     raise explain(error) from error
             await asyncio.sleep(_AGAIN_S)
 
@@ -230,16 +211,21 @@ class Readers:
         self,
         read: Callable[[reading.Reader], Result],
         owner: str | None,
-        asked: list[Connection],
+        deadline: float,
     ) -> Result:
-        """``asked`` is told whom it waits for, where that may be silent for ever."""
+        if self._lost and time.monotonic() > deadline:  # it has waited for a thread until now
+            raise psycopg.OperationalError(self._lost)
         try:
             if self._pooler is not None:
-                return self._pooled_reader(self._pooler, asked.append).look(read, owner)
-            return read(self._reader() if owner is None else self._tenant_reader(owner))
-        except psycopg.Error:
+                found = self._pooled_reader(self._pooler).look(read, owner)
+            else:
+                found = read(self._reader() if owner is None else self._tenant_reader(owner))
+        except psycopg.Error as error:
+            self._lost = str(error) if is_lost(error) else ""
             self._forget()
             raise
+        self._lost = ""
+        return found
 
     def _reader(self) -> Reader:
         reader: Reader | None = getattr(self._own, "reader", None)
@@ -257,14 +243,11 @@ class Readers:
         reader.owner = owner
         return reader
 
-    def _pooled_reader(self, pooler: Pooler, asks: Callable[[Connection], object]) -> PooledReader:
-        """``asks`` is told what is asked, from before the first question on."""
+    def _pooled_reader(self, pooler: Pooler) -> PooledReader:
         reader: PooledReader | None = getattr(self._own, "pooled", None)
         if reader is None:
-            reader = self._own.pooled = PooledReader(pooler.connect(asks), self._leases)
+            reader = self._own.pooled = PooledReader(pooler.connect(), self._leases)
             self._all.add(reader)
-        else:
-            asks(reader.connection)
         return reader
 
     def _forget(self) -> None:

@@ -1,0 +1,130 @@
+"""Hanging up on a database that stays silent: one that hangs, instead of dying, answers nobody.
+
+The kernel of a machine whose database is stopped goes on to answer for it, and no limit of the
+database's own holds for a commit that waits for another server. One thread looks after all
+connections of a process, and sleeps while none waits for an answer.
+"""
+
+import contextlib
+import os
+import socket
+import threading
+import time
+from typing import Any, TypeVar
+
+import psycopg
+from psycopg.abc import PQGen
+
+SILENCE_S = 20.0
+"""How long one answer is waited for."""
+
+_LOOKS_EVERY_S = 0.5
+
+Result = TypeVar("Result")
+_Row = tuple[Any, ...]
+
+
+def hang_up(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) -> None:
+    """End it under whoever waits for an answer, in another thread."""
+    with (
+        contextlib.suppress(psycopg.Error, OSError),  # closed, or lost already
+        socket.socket(fileno=os.dup(connection.fileno())) as line,
+    ):
+        line.shutdown(socket.SHUT_RDWR)
+
+
+class Connection(psycopg.Connection[_Row]):
+    """One whose caller is told that it is lost where it stays silent."""
+
+    silence_s = SILENCE_S
+    """More, or `math.inf`, where a statement may take longer than that."""
+
+    def wait(self, gen: PQGen[Result], *arguments: Any, **named: Any) -> Result:
+        """See psycopg.Connection: everything that is asked goes through here."""
+        _watch.begin(self)
+        try:
+            return super().wait(gen, *arguments, **named)
+        finally:
+            _watch.end(self)
+
+
+class AsyncConnection(psycopg.AsyncConnection[_Row]):
+    """The same for an event loop."""
+
+    silence_s = SILENCE_S
+
+    async def wait(self, gen: PQGen[Result], *arguments: Any, **named: Any) -> Result:
+        """See psycopg.AsyncConnection."""
+        _watch.begin(self)
+        try:
+            return await super().wait(gen, *arguments, **named)
+        finally:
+            _watch.end(self)
+
+
+class _Watch:
+    """Over those who wait. To begin and to end costs two changes of a dictionary."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, tuple[float, Connection | AsyncConnection]] = {}
+        self._hanging_up = threading.Lock()
+        self._bell = threading.Event()
+        self._sleeps = False
+        self._starting = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, connection: Connection | AsyncConnection) -> None:
+        self._waiting[id(connection)] = (time.monotonic(), connection)
+        if self._sleeps:  # it looks once more after it has said so
+            self._bell.set()
+        elif self._thread is None or not self._thread.is_alive():
+            self._start()
+
+    def end(self, connection: Connection | AsyncConnection) -> None:
+        if self._waiting.pop(id(connection), None) is None:
+            with self._hanging_up:  # once it is closed, its socket's number may be another's
+                self._waiting.pop(id(connection), None)
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None or not self._thread.is_alive():
+                self._sleeps = False
+                self._thread = threading.Thread(
+                    target=self._run, name="backburner-silence", daemon=True
+                )
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            self._bell.clear()
+            self._sleeps = True
+            if not self._waiting:
+                self._bell.wait()
+            self._sleeps = False
+            time.sleep(_LOOKS_EVERY_S)
+            now = time.monotonic()
+            for key, (since, connection) in list(self._waiting.items()):
+                if now - since > connection.silence_s:
+                    self._end(key, since)
+
+    def _end(self, key: int, since: float) -> None:
+        with self._hanging_up:
+            found = self._waiting.pop(key, None)
+            if found is None:
+                return
+            if found[0] == since:
+                hang_up(found[1])
+            else:  # it has had its answer, and asks something else
+                self._waiting[key] = found
+
+
+_watch = _Watch()
+
+
+def _watch_anew() -> None:
+    """The connections of a process belong to it, and not to a fork of it."""
+    global _watch  # noqa: PLW0603 - locks and threads of before are no good there
+    _watch = _Watch()
+
+
+os.register_at_fork(after_in_child=_watch_anew)

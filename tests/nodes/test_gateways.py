@@ -10,6 +10,8 @@ from backburner import Conflict
 from backburner.model.home import Home
 from backburner.runtime import sole as module
 from backburner.runtime.sole import sole
+from backburner.store.postgres import sole as store_module
+from backburner.store.postgres.sole import Sole
 from tests.waiting import wait_until_async
 
 HELD = b"""SELECT pid, (classid::bigint << 32) | objid::bigint FROM pg_locks
@@ -57,3 +59,18 @@ async def test_one_whose_connection_was_lost_ends_when_another_has_its_place(
             await taking
             with pytest.raises(Conflict, match="on another machine"):
                 await first
+
+
+async def test_one_that_has_stopped_loses_its_place(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its kernel says for ever that it is there."""
+    monkeypatch.setattr(store_module, "_SILENT_S", 1)
+    first, second = Sole(address, "the gateway x"), Sole(address, "the gateway x")
+    assert await asyncio.to_thread(first.take)
+    await wait_until_async(lambda: asyncio.to_thread(second.take))
+    with pytest.raises(psycopg.OperationalError):
+        await asyncio.to_thread(first.take)
+    second.close()
+    await wait_until_async(lambda: asyncio.to_thread(first.take))
+    first.close()

@@ -6,6 +6,10 @@ import psycopg
 
 from backburner.store.postgres.connection import Connection, connect
 
+_SILENT_S = 30
+"""Who stops while it is the one loses that: its kernel would say for ever that it is there. It asks
+more often than that whether it still is."""
+
 
 class Sole:
     """May block: to be called in a thread. Not for two threads at once."""
@@ -20,7 +24,7 @@ class Sole:
         """Whether it is ours, from now on or still. psycopg.Error where the database is away."""
         try:
             if self._connection is None:
-                self._connection = connect(self._address)
+                self._connection = connect(self._address, idle_session_timeout=f"{_SILENT_S}s")
                 query = f"SELECT pg_try_advisory_lock({self._number})".encode()
                 row = self._connection.execute(query).fetchone()
                 taken = row is not None and bool(row[0])

@@ -13,18 +13,23 @@ from tests.waiting import wait_until
 BUCKET = "backburner-test"
 
 
+def keys_of(address: str) -> dict[str, str]:
+    """The environment with which clients reach a server there."""
+    return {
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL": address,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": os.devnull,
+    }
+
+
 @contextlib.contextmanager
 def s3_server(log: Path) -> Generator[dict[str, str]]:
     """While the block lasts; gives the environment with which clients reach it."""
     port = free_port()
-    environment = {
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_CONFIG_FILE": os.devnull,
-    }
+    environment = keys_of(f"http://127.0.0.1:{port}")
     with open(log, "ab") as file:
         server = subprocess.Popen(
             [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],

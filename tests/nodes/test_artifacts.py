@@ -1,10 +1,12 @@
 """X5 with X10: what a task has added on one machine is read on any other."""
 
 import asyncio
+import contextlib
 import json
 import os
+import socket
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from backburner.model.errors import ArtifactsUnreachable, NotFound
 from backburner.model.states import ErrorKind, State
 from backburner.serve import Binding, serving
 from tests.nodes.conftest import NewWorker
-from tests.s3_server import BUCKET, s3_server
+from tests.s3_server import BUCKET, keys_of, s3_server
 from tests.serve.client import Api
 from tests.waiting import wait_until_async
 
@@ -249,3 +251,43 @@ async def test_who_knows_another_place_is_told_which_one_it_is(
     await task.wait(timeout=60)
     with pytest.raises(ArtifactsUnreachable, match=f"BACKBURNER_ARTIFACTS=file://{tmp_path}/depot"):
         await task.artifact("x.txt")
+
+
+@contextlib.contextmanager
+def silent_bucket() -> Generator[tuple[dict[str, str], Callable[[], bool]]]:
+    """One that lets everybody in and never answers: where it is, and whether it was asked."""
+    with socket.create_server(("127.0.0.1", 0)) as place:
+        place.setblocking(False)
+        address = f"http://127.0.0.1:{place.getsockname()[1]}"
+        let_in: list[socket.socket] = []
+
+        def was_asked() -> bool:
+            with contextlib.suppress(BlockingIOError):
+                let_in.append(place.accept()[0])
+            return bool(let_in)
+
+        try:
+            yield {**keys_of(address), "BACKBURNER_ARTIFACTS": f"s3://{BUCKET}/folder"}, was_asked
+        finally:
+            for each in let_in:
+                each.close()
+
+
+@pytest.mark.parametrize("ends", [False, True])
+async def test_f1_who_is_told_to_leave_does_not_wait_for_a_place_that_never_answers(
+    elsewhere: Backburner, new_worker: NewWorker, tmp_path: Path, ends: bool
+) -> None:
+    """Neither while the command runs, nor while its end waits for the file."""
+    with silent_bucket() as (environment, was_asked):
+        worker = new_worker(forked=False, **environment)
+        add = _ADD.format(text="x", name="x.txt")
+        wait = "true" if ends else _WAIT.format(go=tmp_path / "go")
+        await elsewhere.session("chat").run(f"cd {tmp_path}; {add}; {wait}")
+        await wait_until_async(was_asked)
+        worker.drain()
+        await wait_until_async(lambda: "takes on nothing more" in worker.said())
+        worker.drain()
+        # The end waits for such a place for a minute, and the library for longer.
+        assert await asyncio.to_thread(worker.process.wait, 40) == 0
+        (tmp_path / "go").touch()
+    assert "Traceback" not in worker.said()

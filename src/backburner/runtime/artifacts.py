@@ -15,7 +15,6 @@ import secrets
 import shutil
 import time
 from collections.abc import Callable, Collection
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -24,6 +23,7 @@ from backburner.model.events import EventKind
 from backburner.model.home import AttemptFolder, Home
 from backburner.model.limits import ARTIFACTS_MAX, Settings
 from backburner.model.task import StoredArtifacts, Task
+from backburner.runtime.threads import in_thread
 from backburner.store.postgres.mirror import Mirror
 from backburner.store.postgres.node import NodeStore
 from backburner.store.protocol import Facts, Store
@@ -38,6 +38,7 @@ _SLOWEST = 1024 * 1024
 """Bytes a second that a place takes at least, as long as it is waited for."""
 _FIRST_AGAIN_S, _LONGEST_AGAIN_S = 0.5, 30.0
 _REMOVED_AT_ONCE = 200
+_THREAD = "backburner-artifacts"
 _OF = ".of"
 """Says whose copies a folder holds: an id may be used again."""
 
@@ -79,7 +80,9 @@ class Bringer:
         self._at_work = at_work
         self._report = report
         self._depot = depot_of(settings)
-        self._threads = ThreadPoolExecutor(_AT_ONCE, "backburner-artifacts")
+        self._free = asyncio.Semaphore(_AT_ONCE)
+        self._putting: set[asyncio.Task[None]] = set()
+        self._leaves = False
         self._known: dict[tuple[str, int], _Known] = {}
         self._turns: dict[tuple[str, int], asyncio.Lock] = {}
         self._again_s = _FIRST_AGAIN_S
@@ -141,7 +144,10 @@ class Bringer:
 
     def close(self) -> None:
         """What is being brought is left to whoever comes next."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._leaves = True
+        self._free.release()  # who waits for a thread hears so, one after the other
+        for putting in self._putting:
+            putting.cancel()
 
     def _size(self, folder: AttemptFolder) -> int:
         return sum(each.bytes for each in artifacts_of(folder))
@@ -189,11 +195,21 @@ class Bringer:
             finally:
                 os.close(fd)
 
+        await self._free.acquire()
+        if self._leaves:
+            self._free.release()
+            raise _leaves()
+        # Not before its thread is over: a place that hangs would be given more and more of them.
+        putting = asyncio.create_task(in_thread(put, _THREAD, self._free.release))
+        self._putting.add(putting)
         try:
-            putting = asyncio.get_running_loop().run_in_executor(self._threads, put)
-        except RuntimeError as error:  # closed: its end is not written either
-            raise StoreClosed("this program leaves", remedy="start it again") from error
-        await putting
+            await asyncio.wait([putting])
+            if putting.cancelled():
+                raise _leaves()
+            putting.result()
+        finally:
+            self._putting.discard(putting)
+            putting.cancel()
 
     async def _list(self, task: Task, folder: str, found: dict[str, _Sign]) -> None:
         await self._store.put_artifacts(task.id, self._stored(task, folder, found))
@@ -207,6 +223,11 @@ class Bringer:
     def _limits(self, task: Task) -> tuple[int, int]:
         one, every = task.spec.get("artifacts") or (None, None)
         return one or self._settings.artifact_limit, every or self._settings.artifacts_limit
+
+
+def _leaves() -> StoreClosed:
+    """Nor is an end written that has waited for it."""
+    return StoreClosed("this program leaves", remedy="start it again")
 
 
 def _any(folder: AttemptFolder) -> bool:
@@ -259,7 +280,8 @@ async def fetch_artifact(depot: Depot | None, home: Home, task: Task, name: str)
             f"{name!r} lies in {stored.place}",
             remedy=f"set BACKBURNER_ARTIFACTS={stored.place} here, too",
         )
-    await asyncio.to_thread(_fetch, partial(depot.get, stored.folder, name), folder, name, stored)
+    get = partial(depot.get, stored.folder, name)
+    await in_thread(lambda: _fetch(get, folder, name, stored), _THREAD)
 
 
 def _is_original(folder: AttemptFolder) -> bool:
@@ -316,5 +338,5 @@ async def remove_left(store: Store, address: str) -> None:
     depot = Depot(address)
     while folders := await store.artifacts_left(depot.address, _REMOVED_AT_ONCE):
         for folder in folders:
-            await asyncio.to_thread(depot.remove, folder)
+            await in_thread(partial(depot.remove, folder), _THREAD)
             await store.artifacts_removed(depot.address, folder)

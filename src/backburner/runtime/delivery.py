@@ -11,10 +11,8 @@ import asyncio
 import contextlib
 import itertools
 import os
-import threading
 from collections import Counter
 from collections.abc import Callable
-from typing import TypeVar
 
 from backburner.model import clock
 from backburner.model.channels import Channel, ChannelKind, wait_before_next
@@ -26,12 +24,11 @@ from backburner.runtime import webhook_keys
 from backburner.runtime.election import plain_environment
 from backburner.runtime.output import describe
 from backburner.runtime.scribe import insist
+from backburner.runtime.threads import in_thread
 from backburner.store.news import Subject, about
 from backburner.store.protocol import Scope, Store
 from backburner.work.channels.outcome import Delivered, Failed, Gone, Letter, Outcome, failed
 from backburner.work.channels.program import Run, command_program, desktop_program
-
-Result = TypeVar("Result")
 
 _AT_ONCE = 64
 _OF_ONE_OWNER = 4
@@ -39,6 +36,7 @@ _OF_ONE_OWNER = 4
 _SPARE_S = 10.0
 """Beyond the limit of a delivery, for ending it and writing down what became of it."""
 _AGAIN_S = 1.0
+_THREAD = "backburner-delivery"
 _SOON_S = 0.02
 
 _deliverers = itertools.count(1)
@@ -202,13 +200,13 @@ async def push(
             program = desktop_program(channel.target, letter, home, plain_environment())
     run = Run(program, letter, home, limit_s=limit_s)
     if letter.signal.tries > 1:
-        await _in_thread(run.end)
+        await in_thread(run.end, _THREAD)
     problem = run.start()
     if problem is not None:
         return problem
     try:
         async with asyncio.timeout(limit_s + _SPARE_S / 2):
-            return await _in_thread(run.carry_out)
+            return await in_thread(run.carry_out, _THREAD)
     except TimeoutError:  # it cannot even be killed
         return failed(f"it took longer than {limit_s:g} s, and does not end")
     except asyncio.CancelledError:
@@ -224,35 +222,8 @@ async def _push_webhook(channel: Channel, letter: Letter, key: str, limit_s: flo
     )
     try:
         async with asyncio.timeout(limit_s):
-            return await _in_thread(request.carry_out)
+            return await in_thread(request.carry_out, _THREAD)
     except TimeoutError:
         return failed(f"no answer within {limit_s:g} s")
     finally:
         request.abort()  # wakes the thread where it still waits
-
-
-async def _in_thread(work: Callable[[], Result]) -> Result:
-    """In a thread that nobody waits for when this process ends: looking up a name can hang."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Result] = loop.create_future()
-
-    def settle(result: Result | None, error: BaseException | None) -> None:
-        if done.done():
-            return
-        if error is not None:
-            done.set_exception(error)
-        else:
-            done.set_result(result)  # pyright: ignore[reportArgumentType]  # one where no error
-
-    def run() -> None:
-        result: Result | None = None
-        error: BaseException | None = None
-        try:
-            result = work()
-        except BaseException as raised:  # noqa: BLE001 - for the one who waits
-            error = raised
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-            loop.call_soon_threadsafe(settle, result, error)
-
-    threading.Thread(target=run, name="backburner-delivery", daemon=True).start()
-    return await done

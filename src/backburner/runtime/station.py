@@ -45,6 +45,9 @@ _HOLD = frozenset({EventKind.FAILED_TRY, EventKind.REQUEUED})
 BEATS = 6
 """A node says so many times that it lives before it would be taken for dead."""
 _AGAIN_S = 1.0
+_BRINGS_S = 10.0
+"""Who leaves waits no longer for ends whose files go to a place that does not answer: whoever comes
+next with its home brings and writes them."""
 _REST_S = 0.05
 """Changes come in crowds: one look for all of those of a moment."""
 
@@ -370,7 +373,9 @@ class Station:
     async def leave(self) -> None:
         """After `run`: it is no worker of the engine, and its time to come back is counted."""
         # While others hear of it, and what belongs to these ends can be brought.
-        await self._store.ends_written()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_BRINGS_S):
+                await self._store.ends_written()
         for unsubscribe in self._unsubscribe:
             unsubscribe()
         for task in self._beside:

@@ -16,7 +16,7 @@ import pytest
 
 from backburner import Backburner, Task
 from backburner.model.states import ErrorKind, State
-from backburner.store.postgres.migrations import WRITERS
+from backburner.store.postgres.writers_lock import WRITERS
 from tests.conftest import REPOSITORY
 from tests.faults.victims import processes_with, unique_seconds
 from tests.nodes.networks import HERE, Machine, Network

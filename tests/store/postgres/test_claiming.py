@@ -12,8 +12,8 @@ from backburner.model.task import Task
 from backburner.store.engine import Job
 from backburner.store.postgres.admission import RESERVE
 from backburner.store.postgres.claiming import Claimer, NotAnswered
-from backburner.store.postgres.migrations import WRITERS
 from backburner.store.postgres.node import NodeStore, open_node
+from backburner.store.postgres.writers_lock import WRITERS
 from backburner.store.record.claims import Claim, Claimed
 from tests.store.conformance.making import PLACE, PLENTY, get, new_task
 from tests.store.postgres.test_database import run

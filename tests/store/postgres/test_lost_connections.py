@@ -10,9 +10,11 @@ import pytest
 from backburner.model.errors import StoreAway, StoreBusy, StoreError
 from backburner.model.events import EventKind
 from backburner.model.states import State
+from backburner.runtime.feed import Feed
 from backburner.store.news import News
 from backburner.store.postgres import connection, reader, writer
-from backburner.store.postgres.migrations import WRITERS
+from backburner.store.postgres.arrivals import BATCH
+from backburner.store.postgres.writers_lock import WRITERS
 from tests.postgres_server import Server
 from tests.store.conformance.making import ADA, BOB, ENDINGS, PLACE, get, queued, running
 from tests.store.postgres.conftest import Open
@@ -175,14 +177,59 @@ async def test_x2_a_database_that_is_killed_while_many_write_loses_and_doubles_n
 
 
 async def test_x2_who_finds_no_turn_to_write_hears_so_and_has_written_nothing(
-    address: str, open_at: Open
+    address: str, open_at: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(writer, "PATIENCE_S", 0.5)
     store = await open_at(f"{address}?options=-c%20lock_timeout%3D100ms")
     task = await queued(store)
-    with psycopg.connect(address, autocommit=True) as other:
-        other.execute(b"SELECT pg_advisory_lock(%d)" % WRITERS)
+    async with await psycopg.AsyncConnection.connect(address, autocommit=True) as other:
+        await other.execute("SELECT pg_advisory_lock(%s)", [WRITERS])
+        sleeping = asyncio.create_task(other.execute("SELECT pg_sleep(100)"))
         writing = [queued(store), store.claim(task.id, 1, PLACE)]
         for refused in await asyncio.gather(*writing, return_exceptions=True):
             assert isinstance(refused, StoreBusy)
+        sleeping.cancel()
+        await asyncio.wait([sleeping])
     assert (await get(store, task.id)).state is State.QUEUED
     assert await store.claim(task.id, 1, PLACE) is not None, "there is a turn again"
+
+
+async def test_x2_each_change_is_tried_for_its_own_time_however_many_wait(
+    address: str, open_at: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for that of all who come before it as well."""
+    monkeypatch.setattr(writer, "PATIENCE_S", 4.0)
+    async with Wire(address) as wire:
+        store = await open_at(wire.address)
+        await queued(store)
+        wire.closed = True
+        wire.cut_all()
+        asked = [queued(store) for _ in range(5 * BATCH)]
+        async with asyncio.timeout(4.0 * 3):
+            found = await asyncio.gather(*asked, return_exceptions=True)
+        assert {type(each) for each in found} == {StoreAway}
+        wire.closed = False
+        await queued(store)
+        await store.close()
+
+
+async def test_x2_who_follows_what_may_have_been_written_looks(
+    address: str, open_at: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The notice of it was taken for one of a change whose answer has come."""
+    monkeypatch.setattr(writer, "PATIENCE_S", 0.5)
+    async with Wire(address) as wire:
+        store = await open_at(wire.address)
+        task = await running(store)
+        feed = Feed(store)
+        async with feed.of_task(task.id, {EventKind.FINISHED}) as bell:
+            bell.clear()
+            wire.cut, wire.closed = Cut.AFTER, True
+            with pytest.raises(StoreAway, match="not known whether"):
+                await store.finish(task.id, 1, ENDINGS["exit"])
+            async with asyncio.timeout(30):
+                await bell.wait()
+            wire.closed = False
+            assert (await get(store, task.id)).state.terminal
+        feed.close()
+        await store.close()

@@ -10,8 +10,9 @@ from backburner.store.postgres import migrations as module
 from backburner.store.postgres import queries
 from backburner.store.postgres.checkup import bring_up_to_date
 from backburner.store.postgres.connection import connect
-from backburner.store.postgres.migrations import WRITERS, format_of, migrate, migrations
+from backburner.store.postgres.migrations import format_of, migrate, migrations
 from backburner.store.postgres.queries import sql_file
+from backburner.store.postgres.writers_lock import WRITERS
 from tests.store.conformance.making import ADA, ENDINGS, PLACE, PLENTY, get, new_task, running
 from tests.store.postgres.conftest import Open
 from tests.store.postgres.test_database import run

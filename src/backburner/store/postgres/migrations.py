@@ -4,6 +4,7 @@ A program may be one format behind: `oldest` says up to which one, so that machi
 one after another. One that is further behind is refused.
 """
 
+import math
 import os
 import re
 from functools import cache
@@ -26,10 +27,9 @@ from backburner.store.postgres.connection import (
 )
 from backburner.store.postgres.queries import SQL_FOLDER, sql_file
 from backburner.store.postgres.shape import refuse_without_rights
+from backburner.store.postgres.silence import SILENCE_S
 from backburner.store.postgres.statements import Statements
-
-WRITERS = 0x42424E52
-"""The advisory lock of whoever writes: "BBNR"."""
+from backburner.store.postgres.writers_lock import begin_locked
 
 OLDEST = 6
 """The oldest format whose programs can work with the newest one: all that they ask the database for
@@ -130,12 +130,13 @@ def migrate(connection: Connection) -> list[str]:
         if is_current(connection):
             return []
         run = Statements(connection).command
-        run(b"BEGIN")
+        begin_locked(connection)
         try:
-            run(b"SELECT pg_advisory_xact_lock(%d)" % WRITERS)
             if not run(_HAS_SCHEMA)[0][0]:  # to ask for one that is there needs the right, too
                 run(b"CREATE SCHEMA %s" % SCHEMA.encode())
+            connection.silence_s = math.inf  # a large table may take long
             applied = _apply(connection)
+            connection.silence_s = SILENCE_S
             run(b"COMMIT")
         except psycopg.errors.InsufficientPrivilege as error:
             run(b"ROLLBACK")

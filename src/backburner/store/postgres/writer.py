@@ -3,34 +3,31 @@
 A lock of the database comes before each transaction, so that there is one writer at a time on all
 machines: an operation sees nothing change under it, and events get their numbers in the order of
 the commits. Callers that arrive together share the lock and the fsync, and those of a kind their
-round trips (`together`). In a crowd the thread waits a little for more of them: a transaction costs
-about the same whether it has four or forty, and on a busy machine that cost is what all wait for.
+round trips (`together`).
 
-A connection that is lost is made again, and what was to be written is written then. Where it was
-lost during the commit, the database is asked whether it knows of it: each commit leaves its number.
-(The number of a transaction would not do: after a crash the database gives it to another one.)
+A connection that is lost, or silent, is made again, and what was to be written is written then, for
+as long as its caller is promised. Where it was lost during the commit, the database is asked
+whether it knows of it: each commit leaves its number.
 """
 
 import asyncio
 import contextlib
-import secrets
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from functools import partial
-from queue import Empty
 from typing import Any, TypeVar
 
 import psycopg
 
 from backburner.model.clock import boot_now
-from backburner.model.errors import StoreAway, StoreBusy, StoreError, StoreUnusable
+from backburner.model.errors import StoreAway, StoreError, StoreUnusable
 from backburner.store.news import Listener
 from backburner.store.postgres import clock
+from backburner.store.postgres.arrivals import Arrivals
 from backburner.store.postgres.at_once import claimed_before, write_at_once
+from backburner.store.postgres.commitments import Commitments
 from backburner.store.postgres.connection import (
-    HOLD_S,
     PATIENCE_S,
     Connection,
     ReadOnly,
@@ -38,10 +35,12 @@ from backburner.store.postgres.connection import (
     explain,
     is_lost,
 )
-from backburner.store.postgres.migrations import WRITERS, newest, refuse_newer
+from backburner.store.postgres.migrations import newest, refuse_newer
 from backburner.store.postgres.notices import QUIET, news_of
+from backburner.store.postgres.silence import hang_up
 from backburner.store.postgres.statements import Statements
 from backburner.store.postgres.wake import notices
+from backburner.store.postgres.writers_lock import LOCK, LOCK_BEYOND, UNLOCK, end_stopped_holder
 from backburner.store.record import transaction
 from backburner.store.record.claims import CLAIMS
 from backburner.store.record.entrance import Asked, Entrance, Spoilt, answer, carry_out
@@ -51,34 +50,13 @@ from backburner.store.record.transaction import Row
 Order = TypeVar("Order")
 Result = TypeVar("Result")
 
-_BATCH = 128
-"""Bounds the time that one transaction keeps the other machines waiting."""
-
-_CROWD = 4
-"""So many in one transaction are a crowd; fewer get no quicker by waiting for each other."""
-_LINGER = 2.0
-"""How long a crowd is waited for, as a multiple of the time that its last transaction took."""
-_LONGEST_LINGER_S = 0.02
-
 _FORMAT = b"SELECT format.oldest, format.number, " + clock.QUERY + b" FROM format"
-_SIGN = (
-    b"INSERT INTO commitment (writer, number) VALUES (%(writer)s, %(number)s) ON CONFLICT (writer)"
-    b" DO UPDATE SET number = excluded.number, at = excluded.at"
-)
-_WHAT_WAS_SIGNED = (
-    b"BEGIN; SELECT pg_advisory_xact_lock(%d);" % WRITERS
-    + b" SELECT max(number) FROM commitment WHERE writer = '%s'; COMMIT"
-)
-_SIGN_OFF = (
-    b"DELETE FROM commitment WHERE writer = '%s' OR at < clock_timestamp() - interval '1 day'"
-)
-_LOCK = b"SELECT pg_advisory_xact_lock(%d)" % WRITERS
-_LOCK_BEYOND = b"SELECT pg_advisory_lock(%d); SET idle_session_timeout = '%ds'" % (WRITERS, HOLD_S)
-_UNLOCK = b"SET idle_session_timeout = 0; SELECT pg_advisory_unlock(%d)" % WRITERS
-
 _LAZILY = b"SET LOCAL synchronous_commit = off"
 
 _AGAIN_S = (0.02, 0.05, 0.1, 0.2, 0.5)
+
+_LEAVES_S = 60.0
+"""One transaction, and finding out what became of it, takes less."""
 
 
 class Writer:
@@ -101,20 +79,20 @@ class Writer:
         self._clock = database_clock
         self._changed = changed
         self._statements: Statements | None = Statements(connection, database_clock)
-        self._name = secrets.token_hex(8).encode()
-        self._number = 0
-        """Of our last commit."""
+        self._commitments = Commitments()
         self.outdated: StoreUnusable | None = None
         self.backend = connection.info.backend_pid
-        """The process of the database that writes for us; what it notifies of we know."""
+        """The process of the database that writes for us; what it notifies of we know. 0 where that
+
+        is not so: of what became of a commit whose answer was lost its notice may be the only word.
+        """
         self._entrance = Entrance()
-        self._arrived: deque[Asked] = deque()
-        self._closing = self._has_nothing = False
-        self._linger_s = 0.0
+        self._arrivals = Arrivals(self._entrance)
         self._has_written = False
         self._has_begun = False
         """The first write is a transaction: who only starts one thing is told for sure that nothing
         was written, where the database went away before."""
+        self._batches = 0
         self._is_unsure = False
         """What is to be written may have been, before the connection was lost."""
         self._thread = threading.Thread(target=self._run, name="backburner-writer", daemon=True)
@@ -137,21 +115,28 @@ class Writer:
     @property
     def is_idle(self) -> bool:
         """Whether it writes nothing, and has nothing to write."""
-        return self._has_nothing and self._entrance.is_empty
+        return self._arrivals.is_empty
 
     def close(self) -> None:
-        """Write what waits, then stop. Blocks for as long as the last commit takes."""
+        """Write what waits, then stop. Blocks for as long as the last commit takes, or is tried."""
         self._entrance.close()
-        self._thread.join()
+        before = None
+        while self._thread.is_alive() and before != self._batches:
+            before = self._batches
+            self._thread.join(_LEAVES_S)
+        if self._thread.is_alive():  # whatever it is about: no process ends later for it
+            if (run := self._statements) is not None:
+                hang_up(run.connection)
+            return
         if self._statements is not None:
             with contextlib.suppress(psycopg.Error):
-                self._statements.command(_SIGN_OFF % self._name)
+                self._commitments.sign_off(self._statements)
         self._hang_up()
 
     # The thread
 
     def _run(self) -> None:
-        while done := self._next_batch():
+        while done := self._arrivals.next_batch():
             tell: Callable[[], None] | None = None
             began, count = time.monotonic(), len(done)
             try:
@@ -166,55 +151,58 @@ class Writer:
                 )
                 for waiting in done:
                     waiting.error = failure
-                if not isinstance(error, StoreBusy):
-                    self._hang_up()
-            linger_s = _LINGER * (time.monotonic() - began) if count >= _CROWD else 0.0
-            self._linger_s = min(linger_s, _LONGEST_LINGER_S)
+                self._hang_up()
+            self._batches += 1
+            self._arrivals.took(time.monotonic() - began, count)
             self._entrance.settle(done, tell)
-
-    def _next_batch(self) -> list[Asked]:
-        """What is written in one transaction; nothing at the end."""
-        self._receive()
-        if self._linger_s and 0 < len(self._arrived) < _BATCH and not self._closing:
-            time.sleep(self._linger_s)
-            self._receive()
-        done: list[Asked] = []
-        while self._arrived and len(done) < _BATCH:
-            if done and (done[0].then or self._arrived[0].then) is not None:
-                break  # such a one is alone in its transaction
-            done.append(self._arrived.popleft())
-        return done
-
-    def _receive(self) -> None:
-        """What has arrived; waits where there is nothing to do."""
-        with contextlib.suppress(Empty):
-            while not self._closing and len(self._arrived) < _BATCH:
-                self._has_nothing = not self._arrived
-                piece = self._entrance.queue.get(block=self._has_nothing)
-                self._has_nothing = False
-                if piece is None:
-                    self._closing = True
-                else:
-                    self._arrived += piece
 
     def _write_patiently(self, done: list[Asked]) -> Callable[[], None] | None:
         """What tells others here of what was written, if anything was."""
-        deadline = time.monotonic() + PATIENCE_S
         self._is_unsure = False
         for wait in _waits():
             try:
                 self._write_at_once(done)
-                return self._write_in_steps(done, deadline) if done else None
+                return self._write_in_steps(done) if done else None
             except psycopg.Error as error:
-                if not is_lost(error):
-                    raise
                 if isinstance(error, ReadOnly) and not self._has_written:
                     raise _never_written(error) from None
-                if time.monotonic() > deadline:
-                    raise _unknown() if self._is_unsure else error from None
-                self._hang_up()
+                if is_lost(error):
+                    self._hang_up()
+                elif not isinstance(error, psycopg.errors.LockNotAvailable):
+                    raise
+                if not self._has_freed_lock(error):
+                    self._give_up(done, explain(error))
+            if not done:
+                return None
             time.sleep(wait)
         raise AssertionError("the waits have no end")
+
+    def _has_freed_lock(self, error: psycopg.Error) -> bool:
+        """Whether there was no turn to write because of somebody who has stopped, and there is."""
+        run = self._statements
+        if run is None or not isinstance(error, psycopg.errors.LockNotAvailable):
+            return False
+        with contextlib.suppress(psycopg.Error):  # the next try meets it, too
+            return end_stopped_holder(run.connection)
+        return False
+
+    def _give_up(self, done: list[Asked], error: StoreError) -> None:
+        """Whoever has waited for as long as was promised hears so, also of what was not yet tried:
+
+        it would come to the same database.
+        """
+        before = time.monotonic() - PATIENCE_S
+        tried = [each for each in done if each.since < before]
+        done[:] = [each for each in done if each.since >= before]
+        for each in tried:
+            each.error = _unknown() if self._is_unsure else error
+        others = self._arrivals.give_up(PATIENCE_S)
+        for each in others:
+            each.error = error
+        if tried or others:
+            # Of what may have been written nobody here has heard.
+            tell = partial(self._changed, None) if tried and self._is_unsure else None
+            self._entrance.settle([*tried, *others], tell)
 
     def _write_at_once(self, done: list[Asked]) -> None:
         """What can be, which is answered and no longer one of those then."""
@@ -234,28 +222,25 @@ class Writer:
             self._entrance.settle(answered, partial(self._changed, news) if news.events else None)
             done[:] = [each for each in done if each not in answered]
 
-    def _write_in_steps(self, done: list[Asked], deadline: float) -> Callable[[], None] | None:
+    def _write_in_steps(self, done: list[Asked]) -> Callable[[], None] | None:
         try:
-            return self._transaction(done, self._attempt, deadline)
+            return self._transaction(done, self._attempt)
         except Spoilt:
             pass
         except psycopg.Error as error:  # of something that was sent with the commit
             if _is_nobodys_fault(error):
                 raise
-        return self._transaction(done, self._attempt_apart, deadline)
+        return self._transaction(done, self._attempt_apart)
 
     def _transaction(
-        self,
-        done: list[Asked],
-        attempt: Callable[[Statements, list[Asked]], None],
-        deadline: float,
+        self, done: list[Asked], attempt: Callable[[Statements, list[Asked]], None]
     ) -> Callable[[], None] | None:
         run = self._statements or self._call()
         beyond = done[0].then is not None
         if beyond:
-            run.command(_LOCK_BEYOND)
+            run.command(LOCK_BEYOND)
         try:
-            lock = () if beyond else (_LOCK,)
+            lock = () if beyond else (LOCK,)
             laziness = (_LAZILY,) if _is_lazy(done) else ()
             run.begin(*lock, *laziness, last=_FORMAT, begun=partial(self._begun, boot_now()))
             before = run.changes
@@ -267,7 +252,7 @@ class Writer:
             else:
                 run.act_for(None)
                 self._before_commit(run)
-                tell = self._commit(run, deadline)
+                tell = self._commit(run, done)
             for waiting in done:
                 if waiting.then is not None and waiting.error is None:
                     waiting.then(waiting.result)
@@ -278,7 +263,7 @@ class Writer:
         finally:
             if beyond:
                 with contextlib.suppress(psycopg.Error):  # lost, and the lock with it
-                    run.command(_UNLOCK)
+                    run.command(UNLOCK)
         return tell
 
     def _begun(self, asked: int, row: Row) -> None:
@@ -328,33 +313,33 @@ class Writer:
                     raise
                 each.error = explain(error)
 
-    def _commit(self, run: Statements, deadline: float) -> Callable[[], None] | None:
+    def _commit(self, run: Statements, done: list[Asked]) -> Callable[[], None] | None:
         """What tells of it here; others are notified with it."""
         self.backend = run.connection.info.backend_pid
         news, quiet = news_of(run.events, run.ran), run.ran.keys() <= QUIET
-        self._number += 1
         try:
-            signed = (_SIGN, {"writer": self._name.decode(), "number": self._number})
-            run.commit(signed, *(() if quiet else notices(news)))
+            run.commit(self._commitments.next(), *(() if quiet else notices(news)))
         except psycopg.Error as error:
-            if not is_lost(error) or not self._has_committed(deadline):
+            if not is_lost(error) or not self._has_committed(done, error):
                 raise
         self._has_written = True
         # Of what may have been written before it was lost nobody here has heard.
         return None if quiet else partial(self._changed, None if self._is_unsure else news)
 
-    def _has_committed(self, deadline: float) -> bool:
-        """What became of a transaction whose connection was lost while it was committed.
-
-        Asked under the lock, which that transaction holds until it is over.
-        """
+    def _has_committed(self, done: list[Asked], lost: psycopg.Error) -> bool:
+        """What became of a transaction whose connection was lost while it was committed."""
+        was_unsure, self._is_unsure = self._is_unsure, True
         for wait in _waits():
             self._hang_up()
             try:
-                return self._call().rows_of(_WHAT_WAS_SIGNED % self._name)[2][0][0] == self._number
-            except psycopg.Error:
-                pass  # not back yet
-            if time.monotonic() > deadline:
+                found = self._commitments.is_there(self._call())
+            except psycopg.Error as error:
+                if not self._has_freed_lock(error):
+                    self._give_up(done, explain(lost))
+            else:
+                self._is_unsure = was_unsure
+                return found
+            if not done:
                 raise _unknown()
             time.sleep(wait)
         raise AssertionError("the waits have no end")
@@ -369,6 +354,7 @@ class Writer:
         if self._statements is not None:
             self._statements.connection.close()
             self._statements = None
+            self.backend = 0
 
 
 def _unknown() -> StoreAway:

@@ -6,6 +6,7 @@ The thread is woken once for all that one turn of the loop has for it, and answe
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from typing import Any
@@ -21,7 +22,7 @@ _PIECE = 64
 class Asked(Waiting):
     """An operation and the future that its caller waits for."""
 
-    __slots__ = ("error", "future", "owner", "result", "then")
+    __slots__ = ("error", "future", "owner", "result", "since", "then")
 
     def __init__(
         self,
@@ -37,6 +38,7 @@ class Asked(Waiting):
         self.future = future
         self.result: Any = None
         self.error: BaseException | None = None
+        self.since = time.monotonic()
 
     def settle(self) -> None:
         """In the caller's loop."""

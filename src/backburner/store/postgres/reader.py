@@ -68,7 +68,7 @@ class Reader(reading.Reader):
     def _tasks(self, name: str, /, **values: Any) -> list[Task]:
         """Also those that wait for a worker say so, where there is none."""
         tasks = super()._tasks(name, **values)
-        since = clock.now() - _WAITS_US
+        since = self._leases.time_of_day() - _WAITS_US
         late = [
             task.id
             for task in tasks

@@ -22,12 +22,13 @@ from backburner.model.questions import Question
 from backburner.model.states import Kind, State
 from backburner.model.task import Place, Task
 from backburner.model.values import value
-from backburner.store.engine import Job, Silence
+from backburner.store.engine import Job
 from backburner.store.news import News
 from backburner.store.postgres.admission import let_in
 from backburner.store.postgres.claiming import Claimer, NotAnswered, heard
 from backburner.store.postgres.clock import DatabaseClock
 from backburner.store.postgres.connection import Connection
+from backburner.store.postgres.dead import LeftByTheDead, give_back
 from backburner.store.postgres.engine import TASK, Procrastinate
 from backburner.store.postgres.inputs import Piece
 from backburner.store.postgres.pooler import Pooler
@@ -36,10 +37,9 @@ from backburner.store.postgres.store import PostgresStore, opened_with
 from backburner.store.protocol import Facts, Output
 from backburner.store.record import transaction
 from backburner.store.record.claims import CLAIMS, Claim, Claimed
-from backburner.store.record.ends import AT_ITS_START, ENDS, End, end_task
+from backburner.store.record.ends import AT_ITS_START, ENDS, End
 from backburner.store.record.reading import Reader
 from backburner.store.record.rows import to_message, to_question, to_task
-from backburner.store.record.tasks import requeue
 from backburner.store.record.together import Together
 
 _AT_ONCE = 1000
@@ -74,21 +74,7 @@ def take_tasks(run: transaction.Statements, takes: Sequence[Take]) -> list[Task 
 TAKES = Together(take_tasks, subject=lambda take: take.job.task, turn=3, lazy=True)
 
 
-def _give_back(run: transaction.Statements, job: Job, node: str | None) -> bool:
-    """What ``node`` may have taken, and nobody has begun. False where it is elsewhere by now."""
-    if not run.rows("task_let_in_again", id=job.task, attempt=job.attempt, node=node):
-        return False
-    run.rows("jobs_close", name=TASK, task=job.task, attempt=job.attempt)
-    return True
-
-
-def _lives(run: transaction.Statements, seen: Silence) -> bool:
-    """Whether whoever was seen silent has been heard of since; none of whom we know better."""
-    silent_s = float(seen.silent_s)
-    return silent_s > 0 and bool(run.rows("node_lives", node=seen.node, silent_s=silent_s))
-
-
-class NodeStore(PostgresStore):
+class NodeStore(PostgresStore, LeftByTheDead):
     """See `backburner.store.protocol.Store` for what each method promises."""
 
     def __init__(
@@ -160,10 +146,6 @@ class NodeStore(PostgresStore):
             await self._count("node_name_take", id=self._node, holder=holder, hold_s=hold_s)
         )
 
-    async def silent(self, silent_s: float, contact_s: float) -> list[Silence]:
-        """What is with nodes that are dead, or may be soon; see Engine.silent."""
-        return await self._look(lambda read: Procrastinate().silent(read, silent_s, contact_s))
-
     async def begin_again(self) -> None:
         """An earlier process of this node is dead: it fetches nothing more, and what it had fetched
 
@@ -172,7 +154,7 @@ class NodeStore(PostgresStore):
 
         def operation(run: transaction.Statements) -> None:
             for task, attempt in run.rows("jobs_left_behind", node=self._node, name=TASK):
-                _give_back(run, Job(task, attempt), self._node)
+                give_back(run, Job(task, attempt), self._node)
             run.rows("engine_worker_retire", node=self._node)
 
         await self._writer.write(operation)
@@ -187,60 +169,11 @@ class NodeStore(PostgresStore):
 
         another node has taken it.
         """
-        return await self._writer.write(lambda run: _give_back(run, job, self._node))
+        return await self._writer.write(lambda run: give_back(run, job, self._node))
 
     async def prove_contact(self) -> None:
         """Write something: where nobody can, nobody says that it lives. StoreError where not."""
         await self._writer.write(lambda run: run.rows("contact_prove", node=self._node))
-
-    # What a dead one had: nothing is done to what another one has by now, under the same attempt,
-    # nor where it was heard of since
-
-    async def give_back_from(self, seen: Silence) -> bool:
-        """The same for what waited with somebody."""
-        return await self._writer.write(
-            lambda run: not _lives(run, seen) and _give_back(run, seen.job, seen.node)
-        )
-
-    async def requeue_from(self, seen: Silence, reason: str) -> bool:
-        """It is taken up again with the next attempt; see `Store.requeue`."""
-
-        def operation(run: transaction.Statements) -> bool:
-            job = seen.job
-            if _lives(run, seen):
-                return False
-            if not run.rows("task_is_with", id=job.task, attempt=job.attempt, node=seen.node):
-                return False
-            return requeue(run, job.task, job.attempt, reason) is not None
-
-        return await self._writer.write(operation)
-
-    async def finish_from(self, seen: Silence, ending: Ending) -> bool:
-        """It ends; see `Store.finish`."""
-        job = seen.job
-        end = End(job.task, job.attempt, ending, node=seen.node)
-
-        def operation(run: transaction.Statements) -> Task | None:
-            return None if _lives(run, seen) else end_task(run, end)
-
-        ended = self._finish(job.task, job.attempt, lambda: self._writer.write(operation))
-        return await ended is not None
-
-    async def give_up_leftovers_of(self, seen: Silence, reason: str) -> bool:
-        """Nobody waits for what it has left behind any more; whether that runs on is not known."""
-        job = seen.job
-
-        def operation(run: transaction.Statements) -> bool:
-            if _lives(run, seen):
-                return False
-            task = run.task(
-                "task_gives_up_leftovers", id=job.task, attempt=job.attempt, node=seen.node
-            )
-            if task is not None:
-                run.add_event(task, EventKind.LEFTOVERS, {"leftovers": 0, "reason": reason})
-            return task is not None
-
-        return await self._writer.write(operation)
 
     async def hand_on(self, job: Job, *, refused: bool) -> bool:
         """Send what this node has taken and not begun to another one that takes such jobs.
@@ -257,10 +190,6 @@ class NodeStore(PostgresStore):
             return bool(run.rows("task_hand_on", next=found[0], refused=refused, **who))
 
         return await self._writer.write(operation)
-
-    async def close_job(self, job: Job) -> None:
-        """The engine need not wait for a worker that is dead."""
-        await self._count("jobs_close", name=TASK, task=job.task, attempt=job.attempt)
 
     async def let_in_due(self) -> None:
         """The time has come that something has waited for; another node may have seen to it."""

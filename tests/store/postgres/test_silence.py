@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import AsyncGenerator
 
 import procrastinate
@@ -18,7 +19,7 @@ from tests.store.conformance.making import PLACE, queued
 from tests.store.postgres.conftest import Open
 from tests.store.postgres.proxy import Wire
 from tests.store.postgres.test_claiming import backend, until_idle
-from tests.waiting import wait_until_async
+from tests.waiting import pause, wait_until, wait_until_async
 
 SOON_S = 40.0
 """Several times as long as what is waited for here; without an end it takes longer."""
@@ -89,6 +90,21 @@ async def test_a_statement_that_may_take_long_is_waited_for(address: str) -> Non
         connection.silence_s = 1.0
         with pytest.raises(psycopg.OperationalError):
             connection.execute("SELECT pg_sleep(60)")
+
+
+def test_x2_who_looks_after_connections_goes_when_nobody_asks_and_is_there_for_the_next(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whenever that comes: also in the moment that it goes."""
+    monkeypatch.setattr(silence, "_GOES_AFTER_S", 0.01)
+    monkeypatch.setattr(silence, "_LOOKS_EVERY_S", 0.01)
+    monkeypatch.setattr(silence.Connection, "silence_s", 0.3)
+    for number in range(12):
+        with silence.Connection.connect(address, autocommit=True) as connection:
+            pause(0.02 * number / 12, because="it goes after half of that, or is about to")
+            with pytest.raises(psycopg.OperationalError):
+                connection.execute("SELECT pg_sleep(60)")
+    wait_until(lambda: "backburner-silence" not in {each.name for each in threading.enumerate()})
 
 
 WAITS_FOR_ANOTHER = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"

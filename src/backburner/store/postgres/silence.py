@@ -2,7 +2,7 @@
 
 The kernel of a machine whose database is stopped goes on to answer for it, and no limit of the
 database's own holds for a commit that waits for another server. One thread looks after all
-connections of a process, and sleeps while none waits for an answer.
+connections of a process, sleeps while none waits for an answer, and goes when that lasts.
 """
 
 import contextlib
@@ -19,6 +19,7 @@ SILENCE_S = 20.0
 """How long one answer is waited for."""
 
 _LOOKS_EVERY_S = 0.5
+_GOES_AFTER_S = 10.0
 
 Result = TypeVar("Result")
 _Row = tuple[Any, ...]
@@ -77,7 +78,7 @@ class _Watch:
         self._waiting[id(connection)] = (time.monotonic(), connection)
         if self._sleeps:  # it looks once more after it has said so
             self._bell.set()
-        elif self._thread is None or not self._thread.is_alive():
+        if self._thread is None or not self._thread.is_alive():
             self._start()
 
     def end(self, connection: Connection | AsyncConnection) -> None:
@@ -98,14 +99,23 @@ class _Watch:
         while True:
             self._bell.clear()
             self._sleeps = True
-            if not self._waiting:
-                self._bell.wait()
+            if not self._waiting and not self._bell.wait(_GOES_AFTER_S) and self._is_done():
+                return
             self._sleeps = False
             time.sleep(_LOOKS_EVERY_S)
             now = time.monotonic()
             for key, (since, connection) in list(self._waiting.items()):
                 if now - since > connection.silence_s:
                     self._end(key, since)
+
+    def _is_done(self) -> bool:
+        """Whoever comes just now sees that it goes, or is seen."""
+        with self._starting:
+            thread, self._thread = self._thread, None
+            if not self._waiting:
+                return True
+            self._thread = thread
+            return False
 
     def _end(self, key: int, since: float) -> None:
         with self._hanging_up:

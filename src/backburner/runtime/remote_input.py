@@ -17,7 +17,7 @@ from backburner.model.errors import (
     LimitReached,
     TimeIsUp,
 )
-from backburner.model.events import EventKind
+from backburner.model.events import OVER
 from backburner.model.home import Home
 from backburner.model.task import Task
 from backburner.store.news import Subject, about
@@ -33,9 +33,6 @@ _STARTS_S = 10.0
 _LOOK_AGAIN_S = 0.1
 _AT_ONCE = 8
 """Jobs of a node that input is given to at the same time."""
-
-_OVER = (EventKind.FINISHED, EventKind.FAILED_TRY, EventKind.REQUEUED)
-"""What ends an attempt."""
 
 _ERRORS = {each.code: each for each in (InputNotYet, InputRefused, LimitReached, TimeIsUp)}
 
@@ -60,7 +57,7 @@ async def _give_piece(store: PostgresStore, task: Task, scope: Scope, data: byte
     bell = asyncio.Event()
     handed_on = about(Subject.INPUT)
     unsubscribe = store.on_change(
-        bell.set, lambda news: handed_on(news) or task.id in news.of(*_OVER)
+        bell.set, lambda news: handed_on(news) or task.id in news.of(*OVER)
     )
     try:
         number = await store.send_input(task.id, task.attempt, scope, data)

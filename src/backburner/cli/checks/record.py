@@ -75,14 +75,15 @@ def _beside_the_tables(missing: list[str]) -> Finding:
     """Indexes, constraints, policies, rights."""
     if not missing:
         return Finding("shape", Level.OK, "has its indexes, constraints, policies and rights")
+    from backburner.store.postgres.shape import is_right
+
     shown = ", ".join(missing[:_SHOWN]) + (", …" if len(missing) > _SHOWN else "")
-    rights = all(name.startswith("right ") for name in missing)
     return Finding(
         "shape",
         Level.FAIL,
         f"lacks {len(missing):,} things: {shown}",
         "backburner db migrate grants rights again"
-        if rights
+        if all(map(is_right, missing))
         else "make them anew, as in a new record, or restore a back-up that has them",
         "a restore that leaves something out makes a record that looks whole",
     )

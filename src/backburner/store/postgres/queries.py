@@ -22,6 +22,13 @@ _ARTIFACTS = """(
     WHERE a.task = t.seq AND (a.attempt = t.attempt OR t.started_at IS NULL)
     ORDER BY a.attempt DESC LIMIT 1)"""
 
+# Nobody who lives takes from the route of `t`.
+_UNSERVED = """NOT EXISTS (
+    SELECT 1 FROM node n JOIN procrastinate_workers w ON w.id = n.worker  -- who left is none
+    WHERE t.route = ANY(n.routes) AND NOT n.draining
+      AND greatest(w.last_heartbeat, n.seen_at)
+          >= clock_timestamp() - n.silent_s * interval '1 second')"""
+
 _VALUE = re.compile(r"(?<![:']):([a-z_]+)")
 _WRITES = re.compile(
     r"\b(INSERT|UPDATE|DELETE|claim_tasks|dispatch|create_at_once|claim_at_once)\b"
@@ -56,7 +63,7 @@ def sql_file(name: str) -> str:
 
 @cache
 def _all() -> dict[str, Query]:
-    own = sql_file("queries.sql") + sql_file("checkup.sql")
+    own = (sql_file("queries.sql") + sql_file("checkup.sql")).replace("{unserved}", _UNSERVED)
     statements = named(own, open_question=_OPEN_QUESTION, artifacts=_ARTIFACTS)
     return {name: _query(text) for name, text in statements.items()}
 

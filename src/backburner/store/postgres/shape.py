@@ -30,6 +30,11 @@ def missing(found: list[Row]) -> list[str]:
     return sorted(expected() - {name for (name,) in found})
 
 
+def is_right(name: str) -> bool:
+    """Whether it can be granted again."""
+    return name.startswith(_RIGHT)
+
+
 def refuse_without_rights(connection: Connection) -> None:
     """Raise StoreUnusable where nothing can be done for an owner."""
     if not Statements(connection).command(_MAY_LOOK)[0][0]:
@@ -42,7 +47,7 @@ def refuse_without_rights(connection: Connection) -> None:
 def grant_again(connection: Connection) -> list[str]:
     """Give the role the rights that it lacks; only the rest of the shape may be missing then."""
     run = Statements(connection)
-    granted = [name for name in missing(run.rows("check_shape")) if name.startswith(_RIGHT)]
+    granted = [name for name in missing(run.rows("check_shape")) if is_right(name)]
     for name in granted:
         right, _, table = name.removeprefix(_RIGHT).partition(" ")
         what = f"SCHEMA {SCHEMA}" if name == _MAY_USE else f"TABLE {SCHEMA}.{table}"

@@ -19,15 +19,11 @@ ORDER BY xact_start LIMIT 10;
 
 -- name: check_lines
 -- What waits for a worker that takes it, where none does: the queue of the engine, that of the task.
-SELECT waiting.route, waiting.queue, waiting.count FROM (
+SELECT t.route, t.queue, t.count FROM (
     SELECT route, min(queue) AS queue, count(*) AS count FROM task
-    WHERE state = 'queued' AND node IS NULL GROUP BY route) AS waiting
-WHERE NOT EXISTS (
-    SELECT 1 FROM node n JOIN procrastinate_workers w ON w.id = n.worker  -- who left is none
-    WHERE waiting.route = ANY(n.routes) AND NOT n.draining
-      AND greatest(w.last_heartbeat, n.seen_at)
-          >= clock_timestamp() - n.silent_s * interval '1 second')
-ORDER BY waiting.count DESC, waiting.route;
+    WHERE state = 'queued' AND node IS NULL GROUP BY route) AS t
+WHERE {unserved}
+ORDER BY t.count DESC, t.route;
 
 -- name: check_queues
 SELECT name FROM queue;

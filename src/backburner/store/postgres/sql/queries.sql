@@ -164,11 +164,7 @@ WHERE NOT next OR most IS NOT NULL
 SELECT t.id, coalesce(t.queue, t.route) FROM task t
 WHERE t.id = ANY(:ids::text[]) AND t.state = 'queued' AND t.node IS NULL
   AND strpos(t.route, ':') = 0  -- what waits for a tool, an agent or a machine says so itself
-  AND NOT EXISTS (
-      SELECT 1 FROM node n JOIN procrastinate_workers w ON w.id = n.worker
-      WHERE t.route = ANY(n.routes) AND NOT n.draining
-        AND greatest(w.last_heartbeat, n.seen_at)
-            >= clock_timestamp() - n.silent_s * interval '1 second');
+  AND {unserved};
 
 -- name: tasks_claim
 -- How many events each has now.

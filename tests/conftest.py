@@ -116,7 +116,7 @@ def new_home(tmp_path: Path) -> Iterator[Callable[[], Path]]:
     for home in homes:
         try:
             _let_go(home)
-        except pytest.fail.Exception as failure:  # look at the other homes all the same
+        except AssertionError as failure:  # look at the other homes all the same
             problems.append(str(failure))
     if problems:
         pytest.fail("\n".join(problems), pytrace=False)
@@ -185,7 +185,7 @@ def _expect_gone(
             timeout=TIME_TO_LEAVE,
             message=lambda: "left behind:\n  " + "\n  ".join(left),
         )
-    except pytest.fail.Exception:
+    except AssertionError:
         # One leak must not disturb the tests that follow; a guardian starts its keeper again.
         wait_until(lambda: not leftovers.end_once(folder), message=f"{folder}: cannot be ended")
         raise

@@ -77,8 +77,6 @@ async def _value_of(condition: Callable[[], T | Awaitable[T | None] | None]) -> 
     return value
 
 
-def _failure(message: Message, timeout: float) -> BaseException:
-    import pytest  # programs that tests start and kill by the dozen wait too, and need none of it
-
+def _failure(message: Message, timeout: float) -> AssertionError:
     text = message if isinstance(message, str) else message()
-    return pytest.fail.Exception(f"{text} (waited {timeout:g} s)")
+    return AssertionError(f"{text} (waited {timeout:g} s)")

@@ -260,6 +260,17 @@ async def test_e11_what_is_with_a_node_that_nobody_knows_is_not_forgotten(
     await store.close()
 
 
+async def test_e11_nor_where_its_job_is_gone_too(address: str) -> None:
+    store = await open_node(address, "nd_1")
+    task = await queued(store)
+    run(address, "SELECT procrastinate_fetch_job_v2(NULL, NULL)")
+    assert await store.take(Job(task.id, 1)) is not None
+    run(address, "DELETE FROM procrastinate_jobs")
+    assert await dead(store, 3600) == []
+    assert await dead(store, 0) == [Job(task.id, 1)]
+    await store.close()
+
+
 async def test_x2_what_was_let_in_and_has_no_job_is_given_to_the_engine_anew(address: str) -> None:
     """Its worker left while the database was away, and Procrastinate then forgot the job."""
     store = await open_node(address, "nd_1")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from backburner import Backburner
+from backburner.model.node import Node, NodeKind
 from backburner.model.states import State
 from backburner.store.engine import Job
 from backburner.store.postgres.engine_worker import Brought, EngineWorker
@@ -19,6 +20,7 @@ from tests.nodes.workers import WorkerProcess
 from tests.postgres_server import Server
 from tests.store.conformance.making import queued
 from tests.store.postgres.proxy import Cut, Wire
+from tests.store.postgres.test_database import run
 from tests.waiting import wait_until_async
 
 FOR_EVER = "86400"
@@ -66,6 +68,58 @@ async def test_x2_one_that_begins_while_the_database_is_away_begins_when_it_is_b
     finally:
         running.cancel()
         await asyncio.wait([running])
+
+
+async def test_x2_a_crash_of_the_database_takes_no_number_of_a_worker_back(
+    own_server: Server,
+) -> None:
+    """It would give the same one to the next, and the two would live and die as one."""
+    address = own_server.create()
+    numbers: asyncio.Queue[int] = asyncio.Queue()
+
+    async def appear(number: int) -> None:
+        if numbers.empty():  # nothing that others write has brought it to disk
+            await asyncio.to_thread(own_server.stop, signal.SIGQUIT)
+            await asyncio.to_thread(own_server.start)
+        await numbers.put(number)
+
+    async def nothing(*_: object) -> None:
+        pass
+
+    for _ in range(5):
+        worker = EngineWorker(
+            address,
+            routes=["default"],
+            concurrency=1,
+            heartbeat_s=60,
+            appear=appear,
+            unheard=nothing,
+            carry_out=nothing,
+            report=print,
+        )
+        running = asyncio.create_task(worker.run())
+        try:
+            number = await numbers.get()
+            known = await asyncio.to_thread(run, address, "SELECT id FROM procrastinate_workers")
+            assert known == [(number,)]
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+
+
+async def test_x2_two_nodes_of_one_number_both_ask_for_another(address: str) -> None:
+    """A server that followed the first one, and takes its place, may have lost the last ones."""
+    first, second = await open_node(address, "nd_1"), await open_node(address, "nd_2")
+    for number in (1, 2):
+        run(address, "SELECT procrastinate_register_worker_v1()")
+        await second.put_node(Node("nd_2", NodeKind.WORKER, "here", 1), number)
+        assert (await first.is_worker(1), await second.is_worker(number)) == (number == 2, True)
+        await first.put_node(Node("nd_1", NodeKind.WORKER, "here", 1), 1)
+        both = (await first.is_worker(1), await second.is_worker(number))
+        assert both == (number == 2, number == 2)
+    assert not await first.is_worker(3)
+    await first.close()
+    await second.close()
 
 
 @pytest.fixture

@@ -43,6 +43,13 @@ FROM fetched"""  # noqa: S608 - of constants
 one round trip. Not as a join: while there are few tasks, that of all of them would be made."""
 
 
+_REGISTER = """
+SELECT worker_id, set_config('synchronous_commit', 'on', true)
+FROM procrastinate_register_worker_v1()"""
+"""Procrastinate's own, and on disk when it is answered, as the rest of what its worker says need not
+be: a crash would take the number back, and give it to the next one. The two would die as one."""
+
+
 @value
 class Brought:
     """A task as it was when its job was fetched."""
@@ -78,7 +85,8 @@ class _Jobs(JobManager):
 
     async def register_worker(self) -> int:
         """On record under its number before it fetches: what it has is then known if it dies."""
-        number = await super().register_worker()
+        row = await self._connection.execute_query_one_async(_REGISTER)
+        number: int = row["worker_id"]
         await self._appear(number)
         return number
 

@@ -201,8 +201,11 @@ class NodeStore(PostgresStore, LeftByTheDead):
         await self._writer.write(operation)
 
     async def is_worker(self, number: int) -> bool:
-        """Whether the engine knows a worker of this number, or took it for dead."""
-        return bool(await self._look(lambda read: read.rows("engine_worker", number=number)))
+        """Whether the engine has this node's worker under this number, or took it for dead."""
+        rows = await self._look(
+            lambda read: read.rows("engine_worker", number=number, node=self._node)
+        )
+        return bool(rows)
 
     async def quiet_s(self, number: int) -> float | None:
         """Since this node has last said that it lives; None where the record does not have it as

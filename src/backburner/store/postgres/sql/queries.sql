@@ -815,7 +815,7 @@ WHERE t.sent_to IS NOT NULL AND t.state = 'queued' AND t.node IS NULL AND t.let_
 UNION
 SELECT t.id, t.attempt, :silent_s, true, t.node, t.state <> 'queued' FROM task t
 WHERE t.node IS NOT NULL AND (t.finished_at IS NULL OR t.leftovers > 0) AND :silent_s <= :contact_s
-  AND t.started_at < extract(epoch FROM clock_timestamp()) * 1000000 - :silent_s * 1000000
+  AND coalesce(t.started_at, t.created_at) < extract(epoch FROM clock_timestamp()) * 1000000 - :silent_s * 1000000
   AND NOT EXISTS (SELECT 1 FROM node n WHERE n.id = t.node)
 UNION
 SELECT t.id, t.attempt, :silent_s, true, t.node, t.state <> 'queued' FROM task t
@@ -1065,7 +1065,10 @@ ORDER BY m.task, m.number LIMIT :limit;
 SELECT oldest, number FROM format;
 
 -- name: engine_worker
-SELECT 1 FROM procrastinate_workers WHERE id = :number;
+-- A worker of the engine, if it is this node's. A server that has taken the place of another one, and had not heard
+-- of the last ones, may have given the number of one of them to another node.
+SELECT 1 FROM procrastinate_workers
+WHERE id = :number AND NOT EXISTS (SELECT 1 FROM node WHERE worker = :number AND id <> :node);
 
 -- name: node_quiet
 -- Since a node has last said that it lives, where it is that worker.

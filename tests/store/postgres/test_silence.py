@@ -19,7 +19,7 @@ from tests.store.conformance.making import PLACE, queued
 from tests.store.postgres.conftest import Open
 from tests.store.postgres.proxy import Wire
 from tests.store.postgres.test_claiming import backend, until_idle
-from tests.waiting import pause, wait_until, wait_until_async
+from tests.waiting import pause, pause_async, wait_until, wait_until_async
 
 SOON_S = 40.0
 """Several times as long as what is waited for here; without an end it takes longer."""
@@ -90,6 +90,29 @@ async def test_a_statement_that_may_take_long_is_waited_for(address: str) -> Non
         connection.silence_s = 1.0
         with pytest.raises(psycopg.OperationalError):
             connection.execute("SELECT pg_sleep(60)")
+
+
+async def test_x2_a_long_answer_on_a_slow_wire_is_waited_for_until_nothing_of_it_comes(
+    address: str,
+) -> None:
+    length = 4_000_000
+    async with Wire(address) as wire:
+        asking = silence.AsyncConnection.connect(wire.address, autocommit=True)
+        async with await asking as connection:
+            wire.late_s = 0.1  # for each 64 KiB
+            begun = asyncio.get_running_loop().time()
+            answer = await connection.execute(f"SELECT repeat('x', {length})".encode())
+            assert await answer.fetchone() == ("x" * length,)
+            took_s = asyncio.get_running_loop().time() - begun
+            assert took_s > 2 * connection.silence_s
+            asking = asyncio.create_task(
+                connection.execute(f"SELECT repeat('x', {length})".encode())
+            )
+            await pause_async(took_s / 3, because="it is in the middle of the answer")
+            wire.silent = True
+            async with asyncio.timeout(SOON_S):
+                with pytest.raises(psycopg.OperationalError):
+                    await asking
 
 
 def test_x2_who_looks_after_connections_goes_when_nobody_asks_and_is_there_for_the_next(

@@ -46,7 +46,7 @@ one round trip. Not as a join: while there are few tasks, that of all of them wo
 _REGISTER = """
 SELECT worker_id, set_config('synchronous_commit', 'on', true)
 FROM procrastinate_register_worker_v1()"""
-"""Procrastinate's own, and on disk when it is answered, as the rest of what its worker says need not
+"""Procrastinate's own, and on disk when it is answered, as most of what its worker says need not
 be: a crash would take the number back, and give it to the next one. The two would die as one."""
 
 

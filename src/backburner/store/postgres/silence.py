@@ -6,8 +6,10 @@ connections of a process, sleeps while none waits for an answer, and goes when t
 """
 
 import contextlib
+import math
 import os
 import socket
+import struct
 import threading
 import time
 from typing import Any, TypeVar
@@ -16,10 +18,13 @@ import psycopg
 from psycopg.abc import PQGen
 
 SILENCE_S = 20.0
-"""How long one answer is waited for."""
+"""How long one answer is waited for while nothing comes of it, and nothing of the question goes."""
 
 _LOOKS_EVERY_S = 0.5
 _GOES_AFTER_S = 10.0
+
+_SINCE_LAST = struct.Struct("=44xI4xI")
+"""In the kernel's `tcp_info`: the milliseconds since data was last sent, and received."""
 
 Result = TypeVar("Result")
 _Row = tuple[Any, ...]
@@ -32,6 +37,18 @@ def hang_up(connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any]) 
         socket.socket(fileno=os.dup(connection.fileno())) as line,
     ):
         line.shutdown(socket.SHUT_RDWR)
+
+
+def _nothing_moved_for_s(
+    connection: psycopg.Connection[Any] | psycopg.AsyncConnection[Any],
+) -> float:
+    """A long answer may take its time on a slow wire. For ever where there is no wire."""
+    try:
+        with socket.socket(fileno=os.dup(connection.fileno())) as line:
+            told = line.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _SINCE_LAST.size)
+        return min(_SINCE_LAST.unpack(told)) / 1000
+    except (psycopg.Error, OSError):  # lost already; or it is on this machine
+        return math.inf
 
 
 class Connection(psycopg.Connection[_Row]):
@@ -122,9 +139,9 @@ class _Watch:
             found = self._waiting.pop(key, None)
             if found is None:
                 return
-            if found[0] == since:
+            if found[0] == since and _nothing_moved_for_s(found[1]) > found[1].silence_s:
                 hang_up(found[1])
-            else:  # it has had its answer, and asks something else
+            else:  # it is heard of; or it has had its answer, and asks something else
                 self._waiting[key] = found
 
 

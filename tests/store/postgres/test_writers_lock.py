@@ -70,6 +70,7 @@ async def test_x2_who_has_stopped_in_the_middle_of_an_answer_loses_the_lock(
     stop: Stop,
 ) -> None:
     monkeypatch.setattr(writers_lock, "HOLD_S", 2.0)
+    monkeypatch.setattr(writers_lock, "READS_S", 3.0)
     address, line = by_a_socket
     store = await open_at(address)
     await stopped(stop, line)
@@ -80,10 +81,27 @@ async def test_x10_it_does_not_keep_a_record_from_being_brought_up_to_date_eithe
     by_a_socket: tuple[str, PGconn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writers_lock, "HOLD_S", 2.0)
+    monkeypatch.setattr(writers_lock, "READS_S", 3.0)
     address, line = by_a_socket
     with connect(address) as connection:
         await stopped(hears_nothing, line)
         await asyncio.to_thread(begin_locked, connection)
+
+
+async def test_x2_who_may_only_read_slowly_has_more_time(
+    by_a_socket: tuple[str, PGconn], open_at: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others do not wait for that."""
+    monkeypatch.setattr(writers_lock, "HOLD_S", 0.1)
+    monkeypatch.setattr(writer, "PATIENCE_S", 5.0)
+    address, line = by_a_socket
+    store = await open_at(address)
+    await stopped(hears_nothing, line)
+    async with asyncio.timeout(writers_lock.READS_S / 2):
+        with pytest.raises(StoreBusy):
+            await queued(store)
+    holds = "SELECT 1 FROM pg_stat_activity WHERE pid = {}"
+    assert postgres_server.server().run(holds.format(line.backend_pid))
 
 
 async def test_x2_who_goes_on_is_left_alone(

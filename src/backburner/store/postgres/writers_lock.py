@@ -27,12 +27,15 @@ _HOLDER = b"""
 """
 """Where it waits for its program, to be told something or to be heard."""
 _SILENT_HOLDER = (
-    b"SELECT pid, query_start, extract(epoch FROM clock_timestamp() - state_change)::float8"
-    + _HOLDER
+    b"SELECT pid, query_start, wait_event = 'ClientWrite',"
+    b" extract(epoch FROM clock_timestamp() - state_change)::float8" + _HOLDER
 )
 _END = (
     b"SELECT pg_terminate_backend(pid)" + _HOLDER + b"AND pid = %(pid)s AND query_start = %(since)s"
 )
+
+READS_S = 60.0
+"""Who reads a long answer slowly looks to the database like one who has stopped reading it."""
 
 _LOOKS_EVERY_S = 0.5
 _LEAST_LOOKS = 3
@@ -46,17 +49,20 @@ def end_stopped_holder(connection: Connection) -> bool:
     middle of an answer or a question: a stopped program's kernel takes a little of it, and then no
     more, and says all the while that it is there. May block for as long as one may hold the lock.
     """
+    deadline = time.monotonic() + HOLD_S
     first = seen = _silent_holder(connection)
     looks = 0
     while seen is not None and first is not None and seen[:2] == first[:2]:
-        pid, since, silent_s = seen
-        if looks >= _LEAST_LOOKS and silent_s > HOLD_S:
+        pid, since, reads, silent_s = seen
+        if looks >= _LEAST_LOOKS and silent_s > (READS_S if reads else HOLD_S):
             with contextlib.suppress(psycopg.errors.InsufficientPrivilege):  # another user's
                 return bool(
                     connection.execute(
                         _END, {"lock": WRITERS, "pid": pid, "since": since}
                     ).fetchall()
                 )
+            return False
+        if time.monotonic() > deadline:  # whoever asks has others who wait
             return False
         time.sleep(_LOOKS_EVERY_S)
         seen = _silent_holder(connection)

@@ -38,14 +38,21 @@ def left(life: Life) -> list[Known]:
 
 def is_over(life: Life) -> bool:
     """Whether all have ended; what waits for something gets it."""
+    assert not life.failed_stops(), life.failed_stops()
     tasks = life.look()
     for known in left(life):
         task = tasks.get(known.id)
         if task is None:  # its start was never made
             del life.known[known.id]
         elif not known.stop_asked and known.behaviour.end is not None:
-            asks = task.state is State.INPUT_REQUIRED
-            if asks or (not known.provided and known.behaviour.need in ("gate", "message")):
+            match known.behaviour.need:
+                case "gate":
+                    waits = not known.provided
+                case "message":
+                    waits = not known.told
+                case _:
+                    waits = task.state is State.INPUT_REQUIRED
+            if waits:
                 life.provide(known)
     return not left(life)
 

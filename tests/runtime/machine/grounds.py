@@ -4,6 +4,7 @@ A home folder with its keeper and guardian; or a record that four workers share,
 What is done there, and what must hold at the end, is the same on both, but for what stands here.
 """
 
+import asyncio
 import contextlib
 import signal
 from collections.abc import Callable, Collection
@@ -26,8 +27,8 @@ from tests.runtime.machine.behaviours import WORK
 from tests.waiting import wait_until, wait_until_async
 
 WORKERS = 4
-TIDY_S = 20
-"""Within which somebody has seen to what the dead have left."""
+TIDY_S = 60
+"""Within which somebody has seen to what the dead have left, on a machine where much else runs."""
 
 NEVER_S = 600
 """Until a worker that is not heard of is dead: each that is killed comes back at once, and nothing
@@ -272,7 +273,9 @@ class SharedGround:
     async def nothing_is_left(self, store: Store, ids: Collection[str], applications: int) -> None:
         """Nor has any worker ended but by our hand."""
         for worker in self._workers:
-            worker.until_ready()
+            await asyncio.to_thread(
+                worker.until_ready
+            )  # else our application would not be heard of
         with psycopg.connect(self.address, autocommit=True) as connection:
 
             def left() -> list[object]:

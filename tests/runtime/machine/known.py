@@ -34,6 +34,8 @@ class Known:
     wake: str = ON_TERMINAL
     provided: bool = False
     """It has got what it needs to end by itself, or may have."""
+    told: bool = False
+    """The message that it waits for was taken for it: not so where it was sent before its start."""
     stop_asked: bool = False
     """Somebody has asked for its end, or may have."""
     host_lost: bool = False

@@ -166,18 +166,21 @@ class Life:
             case "answer":
                 self.send(known, ANSWER)
             case "message":
-                self.send(known, MESSAGE)
+                known.told |= self.send(known, MESSAGE)
             case None:
                 pass
 
-    def send(self, known: Known, text: str) -> None:
+    def send(self, known: Known, text: str) -> bool:
         """An answer or a message; whoever has ended, or asks nothing, refuses it."""
 
-        async def send() -> None:
-            with contextlib.suppress(BackburnerError):
+        async def send() -> bool:
+            try:
                 await (await self.session(known.session).task(known.id)).send(text)
+            except BackburnerError:
+                return False
+            return True
 
-        self.run(send())
+        return self.run(send())
 
     def stop(self, known: Known, *, force: bool, wait: bool) -> None:
         """Ask for its end; its answer is looked at now, or when this life ends."""
@@ -285,6 +288,15 @@ class Life:
         """The wall clock of this process."""
         self.note("clock", by_s)
         clock.now = lambda: self._clock() + round(by_s * clock.SECOND)
+
+    def failed_stops(self) -> list[BaseException]:
+        """Of those that nobody waits for: what they were to end does not."""
+        failed = [
+            stopping.exception()
+            for _, stopping in self._stops
+            if stopping.done() and not stopping.cancelled()
+        ]
+        return [error for error in failed if error is not None]
 
     def collect_stops(self, *, cancel: bool) -> None:
         """Whoever waits for the end of a task goes away, or is heard."""

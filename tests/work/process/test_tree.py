@@ -5,7 +5,9 @@ import resource
 import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -290,6 +292,20 @@ def test_cgroup_of_a_task_is_made_asked_and_given_back(family: str) -> None:
     wait_until(lambda: not cgroup.is_populated(group))
     cgroup.remove(group)
     assert not Path(group).exists()
+
+
+@pytest.mark.usefixtures("family")
+def test_keepers_that_come_at_the_same_moment_all_have_their_cgroups() -> None:
+    """Each removes the empty ones that it finds."""
+
+    def comes(_: int) -> str | None:
+        folder = cgroup.family_folder(uuid.uuid4().hex[:12])
+        if folder is not None:
+            cgroup.remove(folder)
+        return folder
+
+    with ThreadPoolExecutor(3) as pool:
+        assert None not in list(pool.map(comes, range(3000)))
 
 
 def test_cgroups_that_a_job_made_below_its_own_are_part_of_it(

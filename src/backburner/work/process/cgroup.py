@@ -61,13 +61,15 @@ def family_folder(home_key: str) -> str | None:
     own = outside_jobs(own).removesuffix(f"/{_ASIDE}")
     folder = f"{own}/{FAMILY}{home_key}"
     _sweep(own)
-    try:
-        os.makedirs(folder, exist_ok=True)
-        if not os.access(f"{folder}/cgroup.procs", os.W_OK):
+    for _ in range(_TRIES):
+        if not make(folder):
             return None
-    except OSError:
-        return None
-    return folder
+        if os.access(f"{folder}/cgroup.procs", os.W_OK):
+            return folder
+        if os.path.exists(folder):
+            return None
+        # Another keeper that has just come has swept it: it was empty.
+    return None
 
 
 def _sweep(own: str) -> None:
@@ -118,7 +120,7 @@ def _is_called(pid: int | str, name: str) -> bool:
 
 
 def make(folder: str) -> bool:
-    """Make the cgroup of a task, with its family.
+    """Make a family, or the cgroup of a task with it.
 
     Another keeper that has just come may sweep the family between the two: then once more.
     """

@@ -8,7 +8,7 @@ and what dead nodes had is seen to. What carries the work out is the affair of `
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
@@ -117,6 +117,10 @@ class Station:
         store.report = report
         self._carried: dict[Job, bool] = {}
         """What was brought here and is not over; whether this process has written its end."""
+        self._bells: dict[Job, asyncio.Event] = {}
+        """Of those of them that have begun here, or will: to be rung where the record has news."""
+        self._missed: Collection[Job] = ()
+        """Those that the record did not have as this node's at the last look."""
         self._adopted: set[Job] = set()
         """What is under way here and the engine's worker has not brought, or has let go: it takes a
         place all the same."""
@@ -230,6 +234,7 @@ class Station:
                     if not await whole(self._store.give_back(job)):
                         self._adopted.add(job)  # see above
                 raise
+            self._bells[job] = bell
             try:
                 while True:
                     await bell.wait()
@@ -239,6 +244,8 @@ class Station:
             except asyncio.CancelledError:  # a worker that begins anew lets go of it; it goes on
                 self._adopted.add(job)
                 raise
+            finally:
+                del self._bells[job]
 
     async def _has_begun(self, brought: Brought) -> bool:
         """Begin it, where nothing is in the way: then it need not be taken first."""
@@ -275,9 +282,16 @@ class Station:
             self._carried[job] = True
 
     async def _is_here(self, job: Job) -> bool:
-        """Whether the record has it so."""
+        """Whether the record has it so. A crash of the database may have undone that it was taken,
+
+        or others took this node for dead; another one may then carry out the same attempt.
+        """
         task = await insist(lambda: self._store.get(job.task), self._report)
-        return task is not None and task.attempt == job.attempt and not task.state.terminal
+        if task is None or task.attempt != job.attempt or task.state.terminal:
+            return False
+        if task.state is State.QUEUED or job not in self._missed:
+            return True
+        return job in _under_way(await insist(self._store.kept, self._report))
 
     async def _give_back_unheard(self, number: int, heard: Job | None) -> None:
         """The engine was lost while it brought something, which others would have to find."""
@@ -357,7 +371,12 @@ class Station:
 
     async def _see_to_the_dead(self, contact: Contact) -> None:
         kept = await self._store.kept()
-        self._keep_of_adopted(_under_way(kept))  # not all that ends is heard of
+        under_way = _under_way(kept)
+        self._keep_of_adopted(under_way)  # not all that ends is heard of
+        missed = self._bells.keys() - under_way
+        for job in missed.intersection(self._missed):  # not what was just taken
+            self._bells[job].set()
+        self._missed = missed
         own = {(task.id, task.attempt) for task in kept}
         await see_to_the_dead(self._store, self._home, contact, own, self._report)
 

@@ -20,7 +20,7 @@ HEEDS_S = 5.0
 _LETTING_GO_S = 20.0
 """What the record gets then, as for any change of it: others see to what it does not hear of."""
 
-_CLOSED = "the application closed while it ran"
+CLOSED = "the application closed while it ran"
 
 
 class LettingGo:
@@ -47,7 +47,7 @@ class LettingGo:
         """End it as if this worker had died."""
         assert run.task is not None
         if await self._cut_off(run):
-            await self.give_up(run.task)
+            await self.give_up(run.task, CLOSED)
             self._over(run)
 
     async def end_fenced_off(self, run: Run) -> None:
@@ -57,14 +57,14 @@ class LettingGo:
             self._report(f"{run.task.id}: attempt {run.task.attempt} was fenced off, and is ended")
             self._over(run)
 
-    async def give_up(self, task: Task) -> None:
+    async def give_up(self, task: Task, reason: str) -> None:
         """On record as running here, where nothing of it runs: record its end, or let another take
 
         it up.
         """
         try:
             async with asyncio.timeout(_LETTING_GO_S):
-                await let_go(self._store, self._home, task, self._worker(), _CLOSED)
+                await let_go(self._store, self._home, task, self._worker(), reason)
         except Exception as error:  # noqa: BLE001 - what else closes must not be kept from it
             self._report(f"{task.id}: is left to others: {str(error) or 'the record is away'}")
 

@@ -28,7 +28,7 @@ from backburner.model.values import value
 from backburner.runtime.feed import Feed
 from backburner.runtime.runs.finishing import Finishing
 from backburner.runtime.runs.folders import missing_folder
-from backburner.runtime.runs.letting_go import HEEDS_S, LettingGo
+from backburner.runtime.runs.letting_go import CLOSED, HEEDS_S, LettingGo
 from backburner.runtime.runs.presence import LockPresence, Presence, place_of
 from backburner.runtime.runs.run import Run, Work
 from backburner.runtime.runs.run_times import RunTimes
@@ -75,7 +75,6 @@ class RunWorker:
         """Calls that are not on record."""
         self._runs: dict[str, Run] = {}
         self._run_times = RunTimes(self._runs)
-        self._unheard = Unheard(store, home)
         self._letting_go = LettingGo(
             store,
             home,
@@ -84,6 +83,7 @@ class RunWorker:
             gone=self._gone,
             report=self.report,
         )
+        self._unheard = Unheard(store, home, self._letting_go.give_up)
         self._gone_one = asyncio.Event()
         self._places = 0
         self._bell = asyncio.Event()
@@ -174,7 +174,7 @@ class RunWorker:
             self._places -= 1
             self.forget(run)
             if run.task is not None:  # it is on record, and this application closes
-                await whole(self._letting_go.give_up(run.task))
+                await whole(self._letting_go.give_up(run.task, CLOSED))
 
     def _begun(self, run: Run, work: Work, begun: "asyncio.Future[tuple[Task, bool]]") -> None:
         """What is on disk as running has to run, also when nobody waits for it any more."""
@@ -299,8 +299,11 @@ class RunWorker:
         return [run.task for run in self._runs.values() if run.task is not None]
 
     async def follow_record(self) -> None:
-        """End runs whose attempts are over in the record: this process was taken for dead."""
-        await self._unheard.see_to(self._presence.worker.id, self._runs)
+        """End runs whose attempts are over in the record: this process was taken for dead. What the
+
+        record has as begun here, and does not run, is seen to as well.
+        """
+        await self._unheard.see_to(self._presence.worker.id, self._ids)
         runs = [*self._runs.values()]  # before the look at the record, which knows of all of them
         if not runs:
             return
@@ -312,6 +315,10 @@ class RunWorker:
             if run.task is not None and (run.task.id, run.task.attempt) not in ours
         )
         await asyncio.gather(*lost)  # at once: each may take its time to heed that
+
+    def _ids(self) -> set[str]:
+        """Of what runs here, on record or not yet."""
+        return self._runs.keys() | {run.new.id for run in self._drafts}
 
     async def _attend(self) -> None:
         """Hear of stops, and of what waits for an application."""

@@ -87,6 +87,11 @@ class Run:
         return self._new
 
     @property
+    def id(self) -> str | None:
+        """Of its record; None while nobody has meant to write one."""
+        return self._new.id if isinstance(self._new, NewTask) else None
+
+    @property
     def log(self) -> RunLog:
         """What it writes; made when it writes something."""
         if self._log is None:

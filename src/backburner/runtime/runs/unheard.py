@@ -61,7 +61,7 @@ class Unheard:
         """While it is put on record as running. An earlier try is not seen to meanwhile."""
         return _Writing(self._claimed, task_id, claimed, self._claimed.pop(task_id, None))
 
-    async def see_to(self, worker_id: str, running: Callable[[], Collection[str]]) -> None:
+    async def see_to(self, worker_id: str, running: Callable[[], Collection[str | None]]) -> None:
         """Give back what was claimed, and end what was started. What was not noted is given up at
 
         the second look: it may be about to begin, or have ended while the first one was made.

@@ -10,7 +10,7 @@ other nodes of a shared record (`dead_nodes`).
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from backburner.model.ending import Ending
@@ -316,9 +316,9 @@ class RunWorker:
         )
         await asyncio.gather(*lost)  # at once: each may take its time to heed that
 
-    def _ids(self) -> set[str]:
+    def _ids(self) -> Collection[str | None]:
         """Of what runs here, on record or not yet."""
-        return self._runs.keys() | {run.new.id for run in self._drafts}
+        return self._runs.keys() | {run.id for run in self._drafts}
 
     async def _attend(self) -> None:
         """Hear of stops, and of what waits for an application."""

@@ -46,7 +46,7 @@ async def test_e9_a_person_sees_schedules_and_their_firings(
     backburner: Program, golden: Golden, home: Path
 ) -> None:
     added = backburner(
-        "schedule", "add", "--cron", "30 2 * * *", "--tz", "Europe/Berlin", "--title", "back up",
+        "schedule", "add", "--cron", "30 2 29 2 *", "--tz", "Europe/Berlin", "--title", "back up",
         "--missed", "all", "--", "sh", "-c", f"until test -e {home}/go; do sleep 0.05; done",
     )  # fmt: skip
     assert (added.code, added.err) == (0, "")

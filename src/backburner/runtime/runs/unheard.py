@@ -61,10 +61,13 @@ class Unheard:
         """While it is put on record as running. An earlier try is not seen to meanwhile."""
         return _Writing(self._claimed, task_id, claimed, self._claimed.pop(task_id, None))
 
-    async def see_to(self, worker_id: str, running: Callable[[], Collection[str | None]]) -> None:
+    async def see_to(
+        self, worker_id: str, running: Callable[[], Collection[str | None]]
+    ) -> list[Task]:
         """Give back what was claimed, and end what was started. What was not noted is given up at
 
         the second look: it may be about to begin, or have ended while the first one was made.
+        Answers what the record has as begun here.
         """
         noted = [*self._claimed]  # before the look at the record, which knows of all of them
         kept = await self._store.tasks_of_worker(worker_id)
@@ -79,6 +82,7 @@ class Unheard:
                 await self._give_up(task, _NOTHING_RUNS)
         for task_id in noted:
             self._claimed.pop(task_id, None)
+        return kept
 
     async def _see_to_noted(self, task: Task, *, claimed: bool) -> None:
         if claimed:

@@ -303,11 +303,8 @@ class RunWorker:
 
         record has as begun here, and does not run, is seen to as well.
         """
-        await self._unheard.see_to(self._presence.worker.id, self._ids)
         runs = [*self._runs.values()]  # before the look at the record, which knows of all of them
-        if not runs:
-            return
-        kept = await self.store.tasks_of_worker(self._presence.worker.id)
+        kept = await self._unheard.see_to(self._presence.worker.id, self._ids)
         ours = {(task.id, task.attempt) for task in kept}
         lost = (
             self._letting_go.end_fenced_off(run)

@@ -5,7 +5,7 @@ The nodes here are real workers; nobody would take them, or what they have, for 
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
@@ -26,18 +26,35 @@ from tests.waiting import wait_until_async
 FOR_EVER = "86400"
 
 
+async def nothing(*_: object) -> None:
+    pass
+
+
+def engine_worker(
+    address: str,
+    *,
+    appear: Callable[[int], Awaitable[None]] = nothing,
+    carry_out: Callable[[Job, Brought | None], Awaitable[None]] = nothing,
+    report: Callable[[str], None] = print,
+) -> EngineWorker:
+    return EngineWorker(
+        address,
+        routes=["default"],
+        concurrency=1,
+        heartbeat_s=60,
+        appear=appear,
+        unheard=nothing,
+        carry_out=carry_out,
+        report=report,
+    )
+
+
 async def test_x2_one_that_begins_while_the_database_is_away_begins_when_it_is_back(
     own_server: Server,
 ) -> None:
     address = own_server.create()
     brought: asyncio.Queue[Job] = asyncio.Queue()
     said: list[str] = []
-
-    async def appear(_: int) -> None:
-        pass
-
-    async def unheard(_number: int, _heard: Job | None) -> None:
-        pass
 
     async def carry_out(job: Job, fetched: Brought | None) -> None:
         assert fetched is not None
@@ -46,16 +63,7 @@ async def test_x2_one_that_begins_while_the_database_is_away_begins_when_it_is_b
 
     await (await open_node(address, "nd_1")).close()
     own_server.stop(signal.SIGQUIT)
-    worker = EngineWorker(
-        address,
-        routes=["default"],
-        concurrency=1,
-        heartbeat_s=60,
-        appear=appear,
-        unheard=unheard,
-        carry_out=carry_out,
-        report=said.append,
-    )
+    worker = engine_worker(address, carry_out=carry_out, report=said.append)
     running = asyncio.create_task(worker.run())
     try:
         await wait_until_async(lambda: "waits for the database" in "".join(said))
@@ -84,21 +92,8 @@ async def test_x2_a_crash_of_the_database_takes_no_number_of_a_worker_back(
             await asyncio.to_thread(own_server.start)
         await numbers.put(number)
 
-    async def nothing(*_: object) -> None:
-        pass
-
     for _ in range(5):
-        worker = EngineWorker(
-            address,
-            routes=["default"],
-            concurrency=1,
-            heartbeat_s=60,
-            appear=appear,
-            unheard=nothing,
-            carry_out=nothing,
-            report=print,
-        )
-        running = asyncio.create_task(worker.run())
+        running = asyncio.create_task(engine_worker(address, appear=appear).run())
         try:
             number = await numbers.get()
             known = await asyncio.to_thread(run, address, "SELECT id FROM procrastinate_workers")

@@ -10,6 +10,7 @@ from psycopg.pq.abc import PGconn
 from backburner.model.errors import StoreBusy
 from backburner.store.postgres import writer, writers_lock
 from backburner.store.postgres.connection import connect
+from backburner.store.postgres.store import PostgresStore
 from backburner.store.postgres.writers_lock import WRITERS, begin_locked
 from tests import postgres_server
 from tests.store.conformance.making import queued
@@ -54,6 +55,17 @@ def by_a_socket(address: str) -> Iterator[tuple[str, PGconn]]:
         connection.pgconn.finish()
 
 
+@pytest.fixture
+async def impatient(
+    by_a_socket: tuple[str, PGconn], open_at: Open, monkeypatch: pytest.MonkeyPatch
+) -> tuple[PostgresStore, PGconn]:
+    """A store that soon takes a holder for stopped, and gives up; and who is to hold the lock."""
+    monkeypatch.setattr(writers_lock, "HOLD_S", 0.1)
+    monkeypatch.setattr(writer, "PATIENCE_S", 5.0)
+    address, line = by_a_socket
+    return await open_at(address), line
+
+
 async def stopped(stop: Stop, line: PGconn) -> None:
     """It holds the lock from now on."""
     waits_for = stop(line)
@@ -89,13 +101,10 @@ async def test_x10_it_does_not_keep_a_record_from_being_brought_up_to_date_eithe
 
 
 async def test_x2_who_may_only_read_slowly_has_more_time(
-    by_a_socket: tuple[str, PGconn], open_at: Open, monkeypatch: pytest.MonkeyPatch
+    impatient: tuple[PostgresStore, PGconn],
 ) -> None:
     """The others do not wait for that."""
-    monkeypatch.setattr(writers_lock, "HOLD_S", 0.1)
-    monkeypatch.setattr(writer, "PATIENCE_S", 5.0)
-    address, line = by_a_socket
-    store = await open_at(address)
+    store, line = impatient
     await stopped(hears_nothing, line)
     async with asyncio.timeout(writers_lock.READS_S / 2):
         with pytest.raises(StoreBusy):
@@ -105,13 +114,10 @@ async def test_x2_who_may_only_read_slowly_has_more_time(
 
 
 async def test_x2_who_goes_on_is_left_alone(
-    by_a_socket: tuple[str, PGconn], open_at: Open, monkeypatch: pytest.MonkeyPatch
+    impatient: tuple[PostgresStore, PGconn],
 ) -> None:
     """However long it takes: it is not its program that the database waits for."""
-    monkeypatch.setattr(writers_lock, "HOLD_S", 0.1)
-    monkeypatch.setattr(writer, "PATIENCE_S", 5.0)
-    address, line = by_a_socket
-    store = await open_at(address)
+    store, line = impatient
     line.send_query(LOCK + b"; SELECT pg_sleep(100)")
     holder = WAITS_FOR.format(line.backend_pid, "PgSleep")
     await wait_until_async(lambda: postgres_server.server().run(holder))
